@@ -9,7 +9,7 @@
 #include "tools/base/json_writer.h"
 #include "tools/base/size.h"
 #include "tools/command/check/outcomes.h"
-#include "tools/command/check_devices.h"
+#include "tools/command/check/check_devices.h"
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
 #include "tools/command/reading.h"

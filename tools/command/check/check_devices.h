@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The figures of devices that budgets limit. */
-#ifndef TORSH_COMMAND_CHECK_DEVICES_H
-#define TORSH_COMMAND_CHECK_DEVICES_H
+#ifndef TORSH_COMMAND_CHECK_CHECK_DEVICES_H
+#define TORSH_COMMAND_CHECK_CHECK_DEVICES_H
 
 #include "tools/command/reading.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/command/check_devices.h"
+#include "tools/command/check/check_devices.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -101,41 +101,35 @@ static int compare_entries(const struct allocation_site *a, const struct allocat
 	return a->entry < b->entry ? -1 : a->entry > b->entry;
 }
 
-static void start_trie(struct key_trie *trie, const struct recorded_process *process,
-		       struct symbols *symbols)
+/* Set the entries of the n sites of one process. */
+static void set_entries(struct allocation_site *sites, size_t n, struct symbols *symbols)
 {
-	torsh_address_kinds_start(&trie->kinds, process, symbols);
-	torsh_key_index_create(&trie->nodes);
-	trie->n_nodes = 0;
-	trie->keys = torsh_memory_table(process->n_stacks, sizeof(*trie->keys));
-}
+	const struct recorded_process *process = sites->process;
+	struct key_trie trie = {
+		.keys = torsh_memory_table(process->n_stacks, sizeof(*trie.keys)),
+	};
 
-static void end_trie(struct key_trie *trie)
-{
-	torsh_address_kinds_end(&trie->kinds);
-	torsh_key_index_destroy(&trie->nodes);
-	free(trie->keys);
+	torsh_address_kinds_start(&trie.kinds, process, symbols);
+	torsh_key_index_create(&trie.nodes);
+	for (size_t i = 0; i < n; i++)
+		sites[i].entry = entry_of(&trie, sites[i].stack, sites[i].is_arena);
+	torsh_address_kinds_end(&trie.kinds);
+	torsh_key_index_destroy(&trie.nodes);
+	free(trie.keys);
+	free(trie.path);
 }
 
 void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *symbols)
 {
-	struct key_trie trie = {0};
-
 	if (sites->is_unmerged || sites->depth || sites->view != STACK_VIEW_MERGED)
 		return;
 	/* Sites of a process are adjacent: they were collected in that order. */
-	for (size_t i = 0; i < sites->n; i++) {
-		struct allocation_site *site = &sites->items[i];
+	for (size_t i = 0, n; i < sites->n; i += n) {
+		struct allocation_site *first = &sites->items[i];
 
-		if (trie.kinds.process != site->process) {
-			if (trie.kinds.process)
-				end_trie(&trie);
-			start_trie(&trie, site->process, symbols);
-		}
-		site->entry = entry_of(&trie, site->stack, site->is_arena);
+		for (n = 1; i + n < sites->n && first[n].process == first->process;)
+			n++;
+		set_entries(first, n, symbols);
 	}
-	if (trie.kinds.process)
-		end_trie(&trie);
-	free(trie.path);
 	torsh_sites_merge_equal(sites, compare_entries);
 }

@@ -434,14 +434,15 @@ void torsh_profile_find_layers(struct profile_json *profile)
 	torsh_key_index_destroy(&groups.index);
 }
 
-/* Returns the label of the representative of a layer, or NULL if it represents itself. */
-static const char *find_representative(const struct profile_json *profile,
-				       const struct profile_layer *layer)
+/* Returns the representative of a layer's group, or NULL if the layer is one itself. */
+static const struct profile_layer *find_representative(const struct profile_json *profile,
+						       const struct profile_layer *layer)
 {
 	for (size_t i = 0; i < profile->n_layers && !layer->is_representative; i++) {
-		if (profile->layers[i].group == layer->group &&
-		    profile->layers[i].is_representative)
-			return profile->layers[i].label;
+		const struct profile_layer *other = &profile->layers[i];
+
+		if (other->group == layer->group && other->is_representative)
+			return other;
 	}
 	return NULL;
 }
@@ -460,11 +461,12 @@ static bool is_repeated(const struct profile_json *profile, size_t number)
 void torsh_profile_put_layers(struct profile_json *profile)
 {
 	for (size_t i = 0; i < profile->n_layers; i++) {
-		const char *representative = find_representative(profile, &profile->layers[i]);
+		const struct profile_layer *representative =
+			find_representative(profile, &profile->layers[i]);
 
 		if (!representative || is_repeated(profile, i))
 			continue;
 		torsh_json_put_name(&profile->json, profile->layers[i].label);
-		torsh_json_put_text(&profile->json, NULL, representative);
+		torsh_json_put_text(&profile->json, NULL, representative->label);
 	}
 }

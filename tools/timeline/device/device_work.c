@@ -111,7 +111,8 @@ static uint32_t *find_item(struct device_work *work, uint32_t correlation)
 
 	if (page->present & bit)
 		return &page->items[place];
-	if ((n & (n - 1)) == 0) /* The capacity is a power of two: full, or empty. */
+	/* The capacity is n rounded up to a power of two: there is none, or it is full. */
+	if (!page->present || (n & (n - 1)) == 0)
 		page->items =
 			torsh_need(reallocarray(page->items, n ? 2 * n : 1, sizeof(*page->items)));
 	memmove(page->items + place + 1, page->items + place, (n - place) * sizeof(*page->items));

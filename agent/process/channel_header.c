@@ -110,7 +110,7 @@ static void describe_arguments(struct channel *channel)
 		n = ARGUMENTS_MAX;
 		torsh_channel_note(
 			channel,
-			"the program's arguments are longer than 32 KiB: what is behind that is not in "
+			"the program's arguments are longer than 32 KiB: the rest is not in "
 			"the recording");
 	}
 	channel->header->arguments =

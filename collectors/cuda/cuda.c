@@ -261,11 +261,11 @@ static bool is_measured_by_nvtx(void)
 static const char *other_tool(void)
 {
 	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)))
-		return "another tool's path stands in " TORSH_CUDA_INJECTION;
+		return "another tool's path is in " TORSH_CUDA_INJECTION;
 	if (getenv("NSYS_PROFILING_SESSION_ID") || torsh_objects_has("ToolsInjection"))
 		return "Nsight Systems measures this process";
 	if (is_measured_by_nvtx())
-		return "another tool's path stands in NVTX_INJECTION64_PATH";
+		return "another tool's path is in NVTX_INJECTION64_PATH";
 	return NULL;
 }
 
@@ -344,7 +344,7 @@ void torsh_cuda_first_work(void)
 		do_without(other_tool(), 0);
 	else
 		do_without(
-			"the driver did not open the agent, which stands in " TORSH_CUDA_INJECTION,
+			"the driver did not open the agent, which is set in " TORSH_CUDA_INJECTION,
 			1);
 	on_exit(at_exit, NULL);
 }

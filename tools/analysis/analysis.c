@@ -167,7 +167,7 @@ const char *torsh_no_device_work(const struct metrics_process *of)
 			return NULL;
 	}
 	if (of->n_devices)
-		return "devices did nothing that was asked for in the time that is looked at";
+		return "devices did nothing that was launched in the analysed time";
 	if (of->has_mode && of->mode.mode == DEVICE_HOST_ONLY)
 		return reason ? reason : "devices were not measured";
 	return of->has_mode ? "devices did nothing that was recorded" : "no device was used";

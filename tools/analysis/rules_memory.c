@@ -14,7 +14,7 @@ static void evaluate_memory(struct evaluation *evaluation, memory_rule *rule)
 	evaluation->share_of = DEVICE_MEMORY;
 	if (!of->n_memory)
 		torsh_rule_can_evaluate(evaluation,
-					"no framework's allocator told of memory of a device");
+					"no framework's allocator reported memory of a device");
 	for (size_t i = 0; i < of->n_memory; i++) {
 		const struct event_device *device =
 			torsh_device_list_find(&of->of->devices, of->memory[i].device);
@@ -45,7 +45,7 @@ static void memory_waste(struct evaluation *evaluation, const struct metrics_mem
 
 	if (!torsh_rule_can_evaluate(
 		    evaluation,
-		    memory->has_sums ? NULL : "the allocator does not say what it reserves"))
+		    memory->has_sums ? NULL : "the allocator does not report what it reserves"))
 		return;
 	unused_pct = torsh_percent(unused, (double)memory->reserved);
 	if (!torsh_limit_passed(LIMIT_MEMORY_WASTE_UNUSED, unused_pct))

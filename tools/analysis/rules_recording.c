@@ -33,7 +33,7 @@ void torsh_rule_evaluate_counters_refused(struct evaluation *evaluation)
 
 	evaluation->share_of = NULL;
 	torsh_rule_can_evaluate(
-		evaluation, counted && counted->n_devices ? NULL : "counters were not asked for");
+		evaluation, counted && counted->n_devices ? NULL : "counters were not requested");
 	for (size_t i = 0; counted && i < counted->n_devices; i++) {
 		const char *reason = torsh_timeline_label(evaluation->of->process,
 							  counted->devices[i].mode.reason);

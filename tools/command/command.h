@@ -22,7 +22,7 @@
 	COMMAND(tensors, "who held tensors when most memory was theirs")      \
 	COMMAND(regions, "the program's own ranges and marks, by name")       \
 	COMMAND(html, "write the whole recording as a page for a browser")    \
-	COMMAND(serve, "show it in a browser, as much as is asked for")       \
+	COMMAND(serve, "show it in a browser, which requests what it shows")  \
 	COMMAND(export, "write stacks or the timeline for other programs")    \
 	COMMAND(diff, "what changed between two recordings, or sets of them") \
 	COMMAND(check, "compare a recording with budgets: for CI")            \

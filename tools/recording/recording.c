@@ -190,7 +190,7 @@ bool torsh_recording_rank(const char *rank, uint32_t *number)
 const char *torsh_recording_heap_problem(const struct recorded_process *process)
 {
 	if (process->has_heap_left_out)
-		return "it was not asked for";
+		return "it was not requested";
 	if (process->has_counts && !process->delivered)
 		return process->dropped ? "all events of the process were lost"
 					: "the process sent no events";

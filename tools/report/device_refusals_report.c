@@ -9,8 +9,8 @@
 #include "tools/symbols/cuda_frames.h"
 
 static const char not_asked[] =
-	"the agent does not ask where another tool measures, where the driver's events failed, and at the end";
-static const char last_error[] = "the driver did not say: CUDA's error";
+	"the agent sends no query while another tool measures, after a failure of the driver's events, and at the end";
+static const char last_error[] = "the driver did not answer: CUDA's error";
 
 static const char *label_of(const struct device_process *process, uint32_t label)
 {
@@ -141,7 +141,7 @@ static void print_refusal(FILE *out, const char *which, const struct device_proc
 			torsh_size_human(said->total_bytes, texts[1]));
 	else
 		fprintf(out, "    what the driver had in use is not known: %s\n",
-			said->asked == ROOM_NOT_ASKED ? not_asked : "it did not say");
+			said->asked == ROOM_NOT_ASKED ? not_asked : "it did not answer");
 	if (refusal->has_framework)
 		print_unused(out, "the framework's allocator", refusal->framework.reserved,
 			     refusal->framework.allocated);

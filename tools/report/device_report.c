@@ -10,11 +10,11 @@
 #define NAMES_SHOWN 32
 
 static const char never_asked[] =
-	"neither the program nor the agent asked the driver while the device was in use";
+	"neither the program nor the agent queried the driver while the device was in use";
 static const char asked_with_less[] =
-	"the driver was asked when less was alive than at the peak: live_bytes says how much";
+	"the driver was queried when less was alive than at the peak: live_bytes has how much";
 static const char not_at_end[] =
-	"the driver was not asked at the end: live_bytes says how much was alive when it was";
+	"the driver was not queried at the end: live_bytes has how much was alive when it was";
 
 void torsh_device_seen_json(struct json_writer *json, const struct device_process *process)
 {
@@ -226,7 +226,8 @@ static void print_moment(FILE *out, const struct device_process *process, size_t
 			 enum device_when when)
 {
 	static const char *const moments[] = {[ROOM_AT_END] = "at the end",
-					      [ROOM_BY_PROGRAM] = "when the program asked last",
+					      [ROOM_BY_PROGRAM] =
+						      "at the last query of the program",
 					      [ROOM_AT_HIGH] = "when there was more than ever"};
 	const struct device_room *room = room_near(process, place, when);
 	const struct device_location *seen = &process->places[place];

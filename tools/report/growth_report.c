@@ -73,10 +73,10 @@ static void print_heading(const struct growth *growth)
 	if (!growth->n_steps)
 		torsh_text_heading(
 			stdout,
-			"No steps are known: nothing said when one began. A program can mark them "
+			"No steps are known: nothing marked one. A program can mark them "
 			"(torsh.h, torsh.py); the calls of a PyTorch optimizer are seen by themselves.");
 	else if (!growth->is_enough)
-		torsh_text_heading(stdout, "%s steps are too few to tell what grows.",
+		torsh_text_heading(stdout, "%s steps are too few to decide what grows.",
 				   torsh_size_grouped(growth->n_steps, steps));
 	else if (!growth->found.n)
 		torsh_text_heading(stdout, "Nothing grows, over %s steps.",

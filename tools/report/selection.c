@@ -51,7 +51,7 @@ static char *unkept_note(const struct prepass_process *of)
 	schedule = schedule_text(&of->steps.schedule);
 	note = torsh_need_text(
 		"the schedule %s was not applied in process %" PRIu32
-		": neither the program, nor torch.profiler, nor an optimizer told its steps, so all of "
+		": neither the program, nor torch.profiler, nor an optimizer marked its steps, so all of "
 		"it was recorded",
 		schedule, of->process->pid);
 	free(schedule);

@@ -114,7 +114,7 @@ static int read_start(struct recording_reader *reader, char *error, size_t n_err
 		return refuse(
 			error, n_error,
 			"it is empty: its writer was killed, or could not start; torsh-writer, "
-			"started by hand, says whether it can run");
+			"started by hand, reports whether it can run");
 	if (reader->n_bytes < sizeof(header))
 		return refuse(error, n_error, "it is too short for a recording");
 	bytes = fetch(reader, 0, sizeof(header));

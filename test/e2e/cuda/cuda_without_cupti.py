@@ -264,8 +264,8 @@ def where_another_tool_measures_only_calls_are_recorded():
     (tool / "tool.c").write_text("int InitializeInjection(void) { return 1; }\n"
                                  "int InitializeInjectionNvtx2(void *get) { return get != 0; }\n")
     expect_equal(run(["cc", "-shared", "-fPIC", "-o", tool / "tool.so", tool / "tool.c"]).returncode, 0, "compiler")
-    expect_passive({"CUDA_INJECTION64_PATH": str(tool / "tool.so")}, "another tool's path stands in CUDA_INJECTION64_PATH")
-    expect_passive({"NVTX_INJECTION64_PATH": str(tool / "tool.so")}, "another tool's path stands in NVTX_INJECTION64_PATH")
+    expect_passive({"CUDA_INJECTION64_PATH": str(tool / "tool.so")}, "another tool's path is in CUDA_INJECTION64_PATH")
+    expect_passive({"NVTX_INJECTION64_PATH": str(tool / "tool.so")}, "another tool's path is in NVTX_INJECTION64_PATH")
 
 
 @case

@@ -111,7 +111,7 @@ def exports_report_the_line_of_a_graphs_kernel():
     printed = lines_of_source()
     output, _ = record_simulated([program(), "lines"], env=STACKS)
     trace = json.loads(exported(output, "t.json", "--format", "chrome").read_text())["traceEvents"]
-    at = {event["name"]: event["args"].get("asked for at") for event in trace if event.get("cat") == "kernel"}
+    at = {event["name"]: event["args"].get("requested at") for event in trace if event.get("cat") == "kernel"}
     profile = json.loads(exported(output, "p.json", "--format", "profile").read_text())
     in_profile = {kernel["kernel_name"]: kernel["source_line"]
                   for kernel in [kernel for operator in profile["operators"] for kernel in operator["kernels"]]

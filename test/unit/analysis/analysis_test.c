@@ -61,7 +61,7 @@ static void what_is_not_recorded_is_not_judged(void **state)
 		assert_non_null(strstr(analysis.rules[rule].reason, "count"));
 	}
 	assert_string_equal(analysis.rules[RULE_COUNTERS_REFUSED].reason,
-			    "counters were not asked for");
+			    "counters were not requested");
 	forget();
 	given = healthy;
 	given.without_steps = 1;

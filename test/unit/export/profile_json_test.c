@@ -230,7 +230,7 @@ static void unmeasured_kernels_are_marked(void **state)
 
 	(void)state;
 	expect_text(kernel, "metrics_source", "none");
-	expect_text(member(kernel, "metrics_status"), "*", "it was not measured, or not asked for");
+	expect_text(member(kernel, "metrics_status"), "*", "it was not measured, or not requested");
 	assert_null(cJSON_GetObjectItem(member(member(kernel, "metrics"), "raw"),
 					"dram__bytes_read.sum"));
 	assert_true(cJSON_IsNull(member(operator_at(recording, 1), "mem_bytes")));

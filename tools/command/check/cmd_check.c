@@ -8,8 +8,8 @@
 #include "tools/base/die.h"
 #include "tools/base/json_writer.h"
 #include "tools/base/size.h"
-#include "tools/command/check/outcomes.h"
 #include "tools/command/check/check_devices.h"
+#include "tools/command/check/outcomes.h"
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
 #include "tools/command/reading.h"
@@ -25,7 +25,7 @@ static const char doc[] =
 	"Compare a recording with budgets. Exit status 1 when one of them is broken.\v"
 	"Leaks are those that `torsh leaks` reports, summed over all processes; the peak is that of "
 	"all processes together (as `torsh peak` shows it), the resident set that of the process with "
-	"the highest. Budgets of devices are for memory got from CUDA, as `torsh leaks` and `torsh peak --device` have it, and for "
+	"the highest. Budgets of devices are for memory allocated from CUDA, as `torsh leaks` and `torsh peak --device` have it, and for "
 	"what devices did: of the device with the highest, of leaks and refusals the sum; with --device of that one alone. "
 	"A missing figure counts as broken, and a recording with losses fails: --allow-loss accepts its figures, and "
 	"--max-dropped is the number of events that may be lost.";

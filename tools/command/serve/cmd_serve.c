@@ -15,7 +15,7 @@ static const char doc[] =
 	"Show a recording in a web browser on this machine: the page of torsh html, of any size of recording.\v"
 	"The address of the page is printed as one line. It has a token that is made anew each time; without it, and "
 	"from other machines, nothing is served. Windows of the timeline, all rows of tables and all stacks are read "
-	"from the recording when they are asked for. A recording that is still being written shows more when the page "
+	"from the recording when they are requested. A recording that is still being written shows more when the page "
 	"is loaded again. ADDRESS/json/ops?limit=0 is the whole JSON of torsh ops; so it is for report, leaks, peak, "
 	"steps, modules, kernels, tensors and regions. Ctrl-C ends it, with status 0.";
 

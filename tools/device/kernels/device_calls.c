@@ -33,7 +33,7 @@ static const char *overhead_name(uint32_t kind)
 		"the runtime loads modules",
 		"functions are loaded when first used",
 		"the command buffer is full",
-		"CUPTI asks for a buffer",
+		"CUPTI requests a buffer",
 		"CUPTI prepares for managed memory",
 	};
 	uint32_t i = kind >> 16;

@@ -10,7 +10,7 @@
 
 #define PEAK_GFLOPS_SOURCE \
 	"FP32 units by compute capability, times multiprocessors, clock and 2; without tensor cores"
-#define PEAK_BANDWIDTH_SOURCE "memory clock and bus width, as the device says them"
+#define PEAK_BANDWIDTH_SOURCE "memory clock and bus width, as the device reports them"
 
 struct device_peaks {
 	double gflops; /* FP32, without tensor cores */

@@ -77,7 +77,7 @@ static const char *why_not(const struct event_device *device, const struct event
 {
 	if (!device->multiprocessors || !device->warp_threads || !device->multiprocessor_warps ||
 	    !device->multiprocessor_registers || !device->multiprocessor_blocks)
-		return "the device did not say what it has";
+		return "the device did not report its resources";
 	if (!has_rules(device))
 		return "the rules for this compute capability are not known";
 	if (!kernel->block_x || !kernel->block_y || !kernel->block_z)

@@ -151,7 +151,7 @@ static void put_args(struct chrome *chrome, struct string_cache *strings,
 	 * One line only: repeated for all replays of a graph, whole stacks would be most of the
 	 * trace.
 	 */
-	torsh_chrome_put_text(json, "asked for at",
+	torsh_chrome_put_text(json, "requested at",
 			      torsh_string_cache_line(strings, activity->stack));
 	torsh_json_end_object(json);
 }

@@ -121,7 +121,7 @@ const char *torsh_profile_uncounted(const struct profile_json *profile,
 	if (reason)
 		return reason;
 	if (mode.mode == COUNTERS_OF_OPERATORS)
-		return "it was not measured, or not asked for";
+		return "it was not measured, or not requested";
 	if (mode.mode == COUNTERS_OF_TIMELINE)
 		return "counters were read of the device, not of kernels";
 	return "no counters were collected";

@@ -433,8 +433,8 @@ void torsh_profile_put_unmeasured(struct profile_json *profile)
 	static const struct missing always[] = {
 		{"capture_metadata.driver_version", "it was not recorded"},
 		{"capture_metadata.world_size",
-		 "launchers' variables are not recorded beside the rank"},
-		{"capture_metadata.batch", "nothing says which size of a tensor is the batch"},
+		 "of launchers' variables only the rank is recorded"},
+		{"capture_metadata.batch", "it is unknown which size of a tensor is the batch"},
 		{"capture_metadata.overhead_ns", "it was not measured in this run"},
 	};
 	const char *reason = torsh_profile_uncounted(profile, main_process(profile));

@@ -50,7 +50,7 @@ static const char *find_roofline(const struct profile_json *profile,
 		return "it took no time, or moved nothing";
 	/* An operator that is memory-bound without tensor cores is also memory-bound with them. */
 	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_USED)
-		return "it used tensor cores, of which the device does not say how fast they are";
+		return "it used tensor cores, and the device does not report their speed";
 	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_UNKNOWN)
 		return "whether it used tensor cores was not counted";
 	return NULL;

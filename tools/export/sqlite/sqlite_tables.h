@@ -12,7 +12,7 @@
 	"CREATE TABLE processes (\n"                                                                                        \
 	"  id INTEGER PRIMARY KEY, -- `process` in the other tables\n"                                                      \
 	"  pid INTEGER, parent_pid INTEGER, program TEXT,\n"                                                                \
-	"  rank TEXT, -- as the launcher said it; NULL: none did\n"                                                         \
+	"  rank TEXT, -- as set by the launcher; NULL: not set\n"                                                           \
 	"  start_ns INTEGER, end_ns INTEGER);\n"                                                                            \
 	"CREATE TABLE threads (process INTEGER, id INTEGER, -- `thread` in the other tables\n"                              \
 	"  tid INTEGER, name TEXT, PRIMARY KEY (process, id));\n"                                                           \
@@ -27,7 +27,7 @@
 	"  inlined INTEGER, -- 0, 1...: function 0 is inlined into function 1\n"                                            \
 	"  function TEXT, file TEXT, line INTEGER, library TEXT, is_python INTEGER, PRIMARY KEY (process, id, inlined));\n" \
 	"CREATE TABLE steps (process INTEGER, number INTEGER, start_ns INTEGER, end_ns INTEGER,\n"                          \
-	"  rule TEXT); -- how steps were told apart\n"                                                                      \
+	"  rule TEXT); -- by which steps were found\n"                                                                      \
 	"CREATE TABLE ops ( -- calls of operators\n"                                                                        \
 	"  id INTEGER, process INTEGER, thread INTEGER, start_ns INTEGER, end_ns INTEGER,\n"                                \
 	"  self_ns INTEGER, -- less the operators directly inside\n"                                                        \
@@ -45,7 +45,7 @@
 	"  is_cut INTEGER, -- it was open when the recording ended\n"                                                       \
 	"  stack INTEGER,\n"                                                                                                \
 	"  overload INTEGER, -- label; NULL: none, or not known\n"                                                          \
-	"  forward_thread INTEGER, -- PyTorch's number of the thread whose sequence it is\n"                                \
+	"  forward_thread INTEGER, -- PyTorch's number of the thread that owns the sequence\n"                              \
 	"  PRIMARY KEY (process, id));\n"                                                                                   \
 	"CREATE TABLE process_groups ( -- of torch.distributed\n"                                                           \
 	"  process INTEGER, number INTEGER, name TEXT, description TEXT, backend TEXT,\n"                                   \
@@ -67,7 +67,7 @@
 	"  device TEXT, op INTEGER, -- id of the innermost operator\n"                                                      \
 	"  stack INTEGER);\n"                                                                                               \
 	"CREATE TABLE out_of_memory (process INTEGER, thread INTEGER, at_ns INTEGER, device TEXT,\n"                        \
-	"  bytes INTEGER, -- asked for\n"                                                                                   \
+	"  bytes INTEGER, -- requested\n"                                                                                   \
 	"  allocated_bytes INTEGER, reserved_bytes INTEGER);\n"                                                             \
 	"CREATE TABLE marks (process INTEGER, thread INTEGER, at_ns INTEGER, name INTEGER); -- name: a label\n"             \
 	"CREATE TABLE user_values ( -- of torsh.h, NVTX and ITT\n"                                                          \
@@ -76,11 +76,11 @@
 	"  value REAL);\n"                                                                                                  \
 	"CREATE TABLE peaks ( -- when the heap was largest; process NULL: all together\n"                                   \
 	"  process INTEGER, at_ns INTEGER, bytes INTEGER, blocks INTEGER);\n"                                               \
-	"CREATE TABLE peak_allocations ( -- who held the heap then, as `torsh peak` says\n"                                 \
+	"CREATE TABLE peak_allocations ( -- the heap at its peak, as `torsh peak` prints it\n"                              \
 	"  process INTEGER, stack INTEGER, blocks INTEGER, bytes INTEGER,\n"                                                \
 	"  operator TEXT, module TEXT, -- in which it was allocated; NULL: in none, or in several\n"                        \
 	"  merged TEXT); -- what the row sums up, of all that the stack called; NULL: the stack alone\n"                    \
-	"CREATE TABLE peak_tensors ( -- who held a device's tensors when they were most, as `torsh tensors` says\n"         \
+	"CREATE TABLE peak_tensors ( -- a device's tensors at their peak, as `torsh tensors` prints them\n"                 \
 	"  process INTEGER, device TEXT, operator TEXT, module TEXT, phase TEXT, blocks INTEGER, bytes INTEGER);\n"         \
 	"CREATE TABLE launches ( -- calls that give devices work\n"                                                         \
 	"  process INTEGER, thread INTEGER, start_ns INTEGER, end_ns INTEGER,\n"                                            \
@@ -123,7 +123,7 @@
 	"  module INTEGER, -- label, as in ops\n"                                                                           \
 	"  phase TEXT, step INTEGER, -- of the launch; where that was not seen, the step in which it began\n"               \
 	"  destination TEXT, value INTEGER, bytes INTEGER, is_async INTEGER);\n"                                            \
-	"CREATE TABLE graphs ( -- launched ones of which only the whole was timed; the columns are those of kernels\n"      \
+	"CREATE TABLE graphs ( -- launches that were timed only as a whole; the columns are those of kernels\n"             \
 	"  process INTEGER, device INTEGER, context INTEGER, stream INTEGER, start_ns INTEGER, end_ns INTEGER,\n"           \
 	"  correlation INTEGER, graph INTEGER, node INTEGER, op INTEGER, reason TEXT, module INTEGER, phase TEXT,\n"        \
 	"  step INTEGER);\n"                                                                                                \

@@ -146,7 +146,7 @@ const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_
 
 	*caller = 0;
 	if (torsh_agent_stacks_has(process, stack))
-		return "torsh: what it asked of PyTorch";
+		return "torsh: PyTorch's blocks for it";
 	if (n > FRAMES_MAX)
 		n = FRAMES_MAX;
 	if (!n)

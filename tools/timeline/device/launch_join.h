@@ -16,10 +16,10 @@
 #include "tools/timeline/prepass/prepass.h"
 
 /* REASON(NAME, why something has no operator) */
-#define KERNEL_REASONS                                                \
-	REASON(NONE, "")                                              \
-	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
-	REASON(NOT_SEEN, "the call that launched it was not seen")    \
+#define KERNEL_REASONS                                                   \
+	REASON(NONE, "")                                                 \
+	REASON(NO_LAUNCH, "CUPTI did not report which call launched it") \
+	REASON(NOT_SEEN, "the call that launched it was not seen")       \
 	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
 
 enum kernel_reason {

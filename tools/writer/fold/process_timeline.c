@@ -83,7 +83,7 @@ static void note_refusal(struct process_state *state, const struct event_device_
 	state->has_refusals = true;
 	torsh_process_state_note(
 		state,
-		"a device was out of memory: %s of %s were refused; torsh peak --device says when, where, how often",
+		"a device was out of memory: %s of %s were refused; torsh peak --device prints when, where, how often",
 		refused->flags & BLOCK_IS_UNSIZED ? "some"
 						  : torsh_size_exact(refused->bytes, bytes),
 		torsh_device_name(TENSOR_ON_CUDA << 8 | (refused->device & 0xff), device));

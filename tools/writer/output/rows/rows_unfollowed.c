@@ -18,7 +18,8 @@ static const char *const problems[N_PROGRAM_PROBLEMS] = {
 	[PROGRAM_FOREIGN] = "is of another architecture than the agent",
 	[PROGRAM_OTHER_LIBC] =
 		"runs on another C library than the GNU one, for which the agent is made",
-	[PROGRAM_WITHOUT_AGENT] = "can't load the agent, whose file is not in its root directory",
+	[PROGRAM_WITHOUT_AGENT] =
+		"can't load the agent: its file is not in the program's root directory",
 	[PROGRAM_UNDER_FILTER] =
 		"runs under a filter of system calls (seccomp) that its process put on itself: the start of a "
 		"recording might end it",

@@ -113,7 +113,7 @@ void torsh_drain_send_exit_reply(struct drain *drain)
 static void write_whole(struct drain *drain)
 {
 	static char why[] =
-		"the writer ends with its PID namespace, of which process 1 may have ended now: of other "
+		"the writer ends with its PID namespace, and process 1 of that may have ended now: of other "
 		"processes that ran then, the end is not known";
 	char *reasons[] = {why};
 	uint64_t at_ns = torsh_session_ns(&drain->session, torsh_clock_monotonic_ns());

@@ -140,7 +140,7 @@ struct metrics_process {
 	size_t n_operators, operators_room;
 	struct operator_time operator_time;
 	struct gc_time gc;
-	uint64_t last_work_ns; /* when the last operator or work of a device ended */
+	uint64_t last_work_ns; /* end of the last operator or device activity */
 	struct metrics_collective *collectives; /* in the order in which they began */
 	size_t n_collectives, collectives_room;
 	struct metrics_waiting waiting;

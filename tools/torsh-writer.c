@@ -152,7 +152,7 @@ static pid_t export_early(void *context, int messages_fd)
 	return torsh_end_exports_begin(&options->exports, options->socket, messages_fd);
 }
 
-/* Nothing came after the exports that the first process waited for. */
+/* Returns whether nothing was recorded after the exports that the first process waited for. */
 static bool is_all_exported(const struct drain *drain)
 {
 	const struct summary *summary = torsh_drain_summary(drain);
@@ -160,6 +160,15 @@ static bool is_all_exported(const struct drain *drain)
 	return summary->n == 1 && summary->processes[0].ended_with_exit;
 }
 
+/* Calls on the socket never block, and no child inherits a descriptor. */
+static void prepare_descriptors(void)
+{
+	fcntl(SOCKET_FD, F_SETFL, fcntl(SOCKET_FD, F_GETFL) | O_NONBLOCK);
+	fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC);
+	fcntl(RECORDING_FD, F_SETFD, FD_CLOEXEC);
+}
+
+/* Returns the writer's exit status. */
 static int serve(struct options *options)
 {
 	struct control_options control = {
@@ -192,9 +201,7 @@ static int serve(struct options *options)
 	bool has_exported, is_whole;
 	int result;
 
-	fcntl(SOCKET_FD, F_SETFL, fcntl(SOCKET_FD, F_GETFL) | O_NONBLOCK);
-	fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC);
-	fcntl(RECORDING_FD, F_SETFD, FD_CLOEXEC);
+	prepare_descriptors();
 	drain = torsh_drain_start(&drain_options);
 	if (!drain || control.done_fd < 0 || control.answer_fd < 0) {
 		fprintf(stderr, "torsh: the writer can't start: %s\n", strerror(errno));
@@ -208,12 +215,9 @@ static int serve(struct options *options)
 		torsh_summary_print(stderr, torsh_drain_summary(drain), options->exports.recording);
 	is_whole = has_exported && is_all_exported(drain);
 	torsh_drain_destroy(drain);
-	/* The recording is whole now: readers, and those below, need not wait for it any more. */
+	/* The recording is complete: readers, including the exports below, need not wait. */
 	flock(RECORDING_FD, LOCK_UN);
-	/*
-	 * Once more where something came after what was exported, without a message where there was
-	 * one.
-	 */
+	/* Export again if something was recorded since, without repeating a message. */
 	options->exports.is_quiet = !options->has_summary;
 	if (!is_whole)
 		torsh_end_exports_run(&options->exports, RECORDING_FD);

@@ -9,7 +9,6 @@
 #include "tools/command/command.h"
 #include "tools/command/reading.h"
 #include "tools/ops/module_totals.h"
-#include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/terminal/table.h"
@@ -87,11 +86,7 @@ static void print_json(const struct view *view)
 		emit_total(&json, view, &view->totals.items[i]);
 	torsh_json_end_array(&json);
 	torsh_json_put_u64(&json, "omitted", view->totals.n - view->n);
-	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
-	torsh_parts_emit_recording(&json, reading->recording);
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end_object(&json);
-	torsh_json_close(&json);
+	torsh_reading_end_json(&json, reading, &view->prepass);
 }
 
 enum { COLUMN_DEVICE_SELF = 7, COLUMN_DEVICE = 8 };

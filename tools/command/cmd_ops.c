@@ -251,11 +251,7 @@ static void print_json(const struct view *view)
 	torsh_json_put_u64(&json, "cut_calls", view->prepass.counts.n_cut);
 	torsh_json_put_u64(&json, "too_deep_calls", view->prepass.counts.n_too_deep);
 	torsh_json_put_u64(&json, "unmatched_ends", view->prepass.counts.n_unmatched);
-	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
-	torsh_parts_emit_recording(&json, reading->recording);
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end_object(&json);
-	torsh_json_close(&json);
+	torsh_reading_end_json(&json, reading, &view->prepass);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -365,6 +365,16 @@ static error_t parse_own_option(int key, char *argument, struct argp_state *stat
 	return rc;
 }
 
+/* Parse the command line; argp has the texts, input the command's parser. */
+static void parse_all(int argc, char **argv, struct argp argp, const struct argp_child *children,
+		      unsigned flags, struct own_input input)
+{
+	argp.parser = parse_own_option;
+	argp.children = children;
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, flags, NULL, &input);
+}
+
 static void parse_options(int argc, char **argv, const char *doc,
 			  const struct argp_option *own_options, argp_parser_t parse_own, void *own,
 			  const struct argp *common, const struct argp *more,
@@ -374,17 +384,11 @@ static void parse_options(int argc, char **argv, const char *doc,
 					      {.argp = more ? more : &torsh_terminal_argp},
 					      {.argp = more ? &torsh_terminal_argp : NULL},
 					      {0}};
-	struct own_input input = {.parse = parse_own, .own = own, .options = options};
-	const struct argp argp = {
-		.options = own_options,
-		.parser = parse_own_option,
-		.args_doc = "[DIR|FILE]",
-		.doc = doc,
-		.children = children,
-	};
 
-	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
-	argp_parse(&argp, argc, argv, 0, NULL, &input);
+	parse_all(argc, argv,
+		  (struct argp){.options = own_options, .args_doc = "[DIR|FILE]", .doc = doc},
+		  children, 0,
+		  (struct own_input){.parse = parse_own, .own = own, .options = options});
 	torsh_page_begin(!options->is_json);
 }
 
@@ -441,17 +445,11 @@ void torsh_options_parse_several(int argc, char **argv, const char *args_doc, co
 					      {.argp = &steps_argp},
 					      {.argp = &torsh_terminal_argp},
 					      {0}};
-	struct own_input input = {.parse = parse_own, .own = own, .options = options};
-	const struct argp argp = {
-		.options = own_options,
-		.parser = parse_own_option,
-		.args_doc = args_doc,
-		.doc = doc,
-		.children = children,
-	};
 
-	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &input);
+	parse_all(argc, argv,
+		  (struct argp){.options = own_options, .args_doc = args_doc, .doc = doc}, children,
+		  ARGP_IN_ORDER,
+		  (struct own_input){.parse = parse_own, .own = own, .options = options});
 	add_suppressions(options);
 	torsh_page_begin(!options->is_json);
 }
@@ -468,17 +466,11 @@ void torsh_options_parse_page(int argc, char **argv, const char *doc,
 			      void *own, struct read_options *options)
 {
 	const struct argp_child children[] = {{.argp = &page_argp}, {0}};
-	struct own_input input = {.parse = parse_own, .own = own, .options = options};
-	const struct argp argp = {
-		.options = own_options,
-		.parser = parse_own_option,
-		.args_doc = "[DIR|FILE]",
-		.doc = doc,
-		.children = children,
-	};
 
-	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
-	argp_parse(&argp, argc, argv, 0, NULL, &input);
+	parse_all(argc, argv,
+		  (struct argp){.options = own_options, .args_doc = "[DIR|FILE]", .doc = doc},
+		  children, 0,
+		  (struct own_input){.parse = parse_own, .own = own, .options = options});
 	add_suppressions(options);
 }
 

@@ -6,9 +6,11 @@
 
 #include "tools/base/die.h"
 #include "tools/recording/read.h"
+#include "tools/report/parts.h"
+#include "tools/report/selection.h"
 
 /*
- * Stacks that look alike once they have names are merged: so many more than are printed get names
+ * Stacks that look alike are merged once they have names: so many more than the limit get names
  * for that.
  */
 #define NAMED_BESIDE 100
@@ -113,6 +115,16 @@ size_t torsh_options_choose(const struct read_options *options, struct allocatio
 	torsh_sites_sort(sites, options->order);
 	n_large = torsh_sites_put_large_first(sites, options->min_bytes);
 	return torsh_options_limit(options, n_large, text_limit);
+}
+
+void torsh_reading_end_json(struct json_writer *json, const struct reading *reading,
+			    const struct prepass *prepass)
+{
+	torsh_parts_emit_events(json, reading->processes, reading->n_processes);
+	torsh_parts_emit_recording(json, reading->recording);
+	torsh_selection_members(json, reading->processes, reading->n_processes, prepass);
+	torsh_json_end_object(json);
+	torsh_json_close(json);
 }
 
 void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading)

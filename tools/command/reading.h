@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "tools/base/json_writer.h"
 #include "tools/command/options.h"
 #include "tools/device/memory/device_memory.h"
 
@@ -32,6 +33,13 @@ void torsh_reading_prepass(struct prepass *prepass, struct reading *reading,
 
 /* Free what torsh_reading_open read, and what the options own. */
 void torsh_reading_close(struct reading *reading, struct read_options *options);
+
+/*
+ * End the JSON of a report about steps: the members "events" and "recording", those about the
+ * selection, and the report's object. Closes the writer.
+ */
+void torsh_reading_end_json(struct json_writer *json, const struct reading *reading,
+			    const struct prepass *prepass);
 
 /* The device memory in the recording, and the pre-pass that it needs. */
 struct device_reading {

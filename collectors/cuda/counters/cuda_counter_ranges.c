@@ -172,6 +172,7 @@ static int choose(struct context *context, const char **chip)
 	return result;
 }
 
+/* Like cuda_counter_samples.c's, with another structure of CUPTI's for the same members. */
 static int initialise_image(const struct context *context)
 {
 	struct cupti_range_image image = {

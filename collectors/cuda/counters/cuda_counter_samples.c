@@ -149,6 +149,7 @@ static int configure(const struct sampler *sampler)
 	return result;
 }
 
+/* Like cuda_counter_ranges.c's, with another structure of CUPTI's for the same members. */
 static int initialise_image(const struct sampler *sampler)
 {
 	struct cupti_sampling_image image = {

@@ -109,6 +109,12 @@ static bool can_evaluate(struct evaluation *evaluation, const char *reason)
 	return torsh_rule_can_evaluate(evaluation, reason);
 }
 
+static void add_sums(struct finding *finding, const struct line *line)
+{
+	torsh_finding_add(finding, "blocks", "blocks", (double)line->blocks);
+	torsh_finding_add(finding, "bytes", "bytes", (double)line->bytes);
+}
+
 void torsh_rule_evaluate_host_allocation_churn(struct evaluation *evaluation)
 {
 	double seconds = torsh_run_seconds(evaluation->of);
@@ -125,8 +131,7 @@ void torsh_rule_evaluate_host_allocation_churn(struct evaluation *evaluation)
 		if (!torsh_limit_passed(LIMIT_HOST_ALLOCATION_CHURN_RATE, rate))
 			continue;
 		finding = fire(evaluation, line);
-		torsh_finding_add(finding, "blocks", "blocks", (double)line->blocks);
-		torsh_finding_add(finding, "bytes", "bytes", (double)line->bytes);
+		add_sums(finding, line);
 		torsh_finding_limit(finding, LIMIT_HOST_ALLOCATION_CHURN_RATE, rate);
 	}
 	free(lines.items);
@@ -150,8 +155,7 @@ void torsh_rule_evaluate_large_temporaries(struct evaluation *evaluation)
 		    !torsh_limit_passed(LIMIT_LARGE_TEMPORARIES_RATE, rate))
 			continue;
 		finding = fire(evaluation, line);
-		torsh_finding_add(finding, "blocks", "blocks", (double)line->blocks);
-		torsh_finding_add(finding, "bytes", "bytes", (double)line->bytes);
+		add_sums(finding, line);
 		torsh_finding_limit(finding, LIMIT_LARGE_TEMPORARIES_SIZE, block_bytes);
 		torsh_finding_limit(finding, LIMIT_LARGE_TEMPORARIES_RATE, rate);
 	}

@@ -14,7 +14,6 @@
 #include "tools/command/sort.h"
 #include "tools/device/kernels/kernel_groups.h"
 #include "tools/report/device_mode.h"
-#include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/symbols/symbols.h"
@@ -223,11 +222,7 @@ static void print_json(const struct view *view)
 	}
 	torsh_json_end_array(&json);
 	torsh_kernel_counters_modes_json(&json, &kernels->counters);
-	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
-	torsh_parts_emit_recording(&json, reading->recording);
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end_object(&json);
-	torsh_json_close(&json);
+	torsh_reading_end_json(&json, reading, &view->prepass);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

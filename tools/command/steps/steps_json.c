@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh steps as JSON; schema: tools/schema/steps.json. */
 #include "tools/command/steps/steps_view.h"
+
+#include "tools/base/json_writer.h"
 #include "tools/ops/step_durations.h"
-#include "tools/report/parts.h"
-#include "tools/report/selection.h"
 
 static void emit_phases(struct json_writer *json, const struct step_total *total)
 {
@@ -88,9 +88,5 @@ void torsh_steps_json(const struct steps_view *view, size_t n_limit)
 	n_left = torsh_steps_each(view, n_limit, &json, print_item);
 	torsh_json_end_array(&json);
 	torsh_json_put_u64(&json, "omitted", n_left);
-	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
-	torsh_parts_emit_recording(&json, reading->recording);
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end_object(&json);
-	torsh_json_close(&json);
+	torsh_reading_end_json(&json, reading, &view->prepass);
 }

@@ -43,7 +43,7 @@
 #define FLUSH_EVERY_MS 1000u
 
 /* The driver opened the agent, or the mode was decided otherwise; inherited by children. */
-static _Atomic int was_injected;
+static _Atomic bool was_injected;
 
 /*
  * ---- reports on the source of events -----------------------------------------------------------
@@ -293,7 +293,7 @@ void torsh_cuda_injected(void)
 	int saved = errno;
 
 	torsh_agent_start();
-	if (!is_wanted() || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+	if (!is_wanted() || atomic_exchange_explicit(&was_injected, true, memory_order_acq_rel))
 		return;
 	/*
 	 * CUPTI's allocations at its start are not the program's; the agent's producer is created
@@ -338,7 +338,7 @@ void torsh_cuda_first_work(void)
 		atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
 		return;
 	}
-	if (atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+	if (atomic_exchange_explicit(&was_injected, true, memory_order_acq_rel))
 		return;
 	if (other_tool())
 		do_without(other_tool(), 0);
@@ -355,7 +355,7 @@ void torsh_cuda_first_work(void)
 static void send_why_not_injected(void)
 {
 	if (!is_wanted() || torsh_agent_is_borrowed() ||
-	    atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+	    atomic_exchange_explicit(&was_injected, true, memory_order_acq_rel))
 		return;
 	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
 		do_without(other_tool(), 0);

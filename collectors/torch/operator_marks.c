@@ -32,7 +32,7 @@ struct operator_mark {
 	uint32_t number;
 	double inner_us; /* of the operators that it called */
 	/* one of these has no times; also set by the thread that settles them */
-	_Atomic int is_lost;
+	_Atomic bool is_lost;
 };
 
 struct list {
@@ -116,7 +116,7 @@ static void give_mark(struct operator_mark *mark)
 static void lose(struct operator_mark *mark)
 {
 	if (mark)
-		atomic_store_explicit(&mark->is_lost, 1, memory_order_relaxed);
+		atomic_store_explicit(&mark->is_lost, true, memory_order_relaxed);
 }
 
 static bool is_lost(struct operator_mark *mark)
@@ -159,7 +159,7 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 	}
 	mark->key = key;
 	mark->inner_us = 0;
-	atomic_store_explicit(&mark->is_lost, 0, memory_order_relaxed);
+	atomic_store_explicit(&mark->is_lost, false, memory_order_relaxed);
 	mark->parent = marks->innermost;
 	marks->innermost = mark;
 }

@@ -298,11 +298,11 @@ static bool is_extension_of_torch(const char *path)
  */
 void torsh_torch_loading(const char *path)
 {
-	static _Atomic int is_run;
+	static _Atomic bool is_run;
 
 	if (!path || !(torsh_config.activities & ACTIVITY_TORCH) || !is_on() ||
 	    !is_extension_of_torch(path) || !torsh_cpython_api_is_ready() ||
-	    atomic_exchange(&is_run, 1))
+	    atomic_exchange(&is_run, true))
 		return;
 	if (torsh_cpython_api_run(torsh_torch_script, AGENT_PYTHON_FILE, methods))
 		torsh_channel_note(

@@ -34,7 +34,7 @@ typedef int find_object(void *address, union object *object);
 /* Sets never change once they are counted; one thread at a time adds them. */
 union torsh_operators torsh_operators_sets[SETS_MAX];
 static _Atomic uint32_t n_sets;
-static _Atomic int is_adding;
+static _Atomic bool is_adding;
 
 _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 
@@ -44,7 +44,7 @@ static _Atomic uintptr_t shared[N_OPERATORS];
 /* The C library's lock-free look-up, which a forked child may use; NULL on older C libraries. */
 static find_object *lock_free_way(void)
 {
-	static _Atomic int is_known;
+	static _Atomic bool is_known;
 	static _Atomic(find_object *) known;
 	find_object *find = atomic_load_explicit(&known, memory_order_relaxed);
 
@@ -52,7 +52,7 @@ static find_object *lock_free_way(void)
 	if (!find && !atomic_load_explicit(&is_known, memory_order_relaxed)) {
 		find = (find_object *)torsh_objects_find("_dl_find_object");
 		atomic_store_explicit(&known, find, memory_order_relaxed);
-		atomic_store_explicit(&is_known, 1, memory_order_relaxed);
+		atomic_store_explicit(&is_known, true, memory_order_relaxed);
 	}
 	return find;
 }
@@ -113,7 +113,7 @@ static uint32_t number_of(const union torsh_operators *found)
 {
 	uint32_t n, i;
 
-	if (atomic_exchange_explicit(&is_adding, 1, memory_order_acquire))
+	if (atomic_exchange_explicit(&is_adding, true, memory_order_acquire))
 		return SETS_MAX;
 	n = atomic_load_explicit(&n_sets, memory_order_relaxed);
 	for (i = 0; i < n && memcmp(&torsh_operators_sets[i], found, sizeof(*found)) != 0; i++)
@@ -122,7 +122,7 @@ static uint32_t number_of(const union torsh_operators *found)
 		torsh_operators_sets[n] = *found;
 		atomic_store_explicit(&n_sets, n + 1, memory_order_release);
 	}
-	atomic_store_explicit(&is_adding, 0, memory_order_release);
+	atomic_store_explicit(&is_adding, false, memory_order_release);
 	return i;
 }
 

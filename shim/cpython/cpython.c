@@ -17,7 +17,7 @@ _Atomic int torsh_cpython_is_there;
 _Atomic uint64_t torsh_cpython_deaths;
 _Atomic uint32_t torsh_cpython_code_versions[CPYTHON_CODE_VERSIONS];
 
-static _Atomic int is_looked_at;
+static _Atomic bool is_looked_at;
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
@@ -214,7 +214,7 @@ enum cpython_answer torsh_cpython_consider(const struct link_map *map)
 	if (atomic_load_explicit(&is_looked_at, memory_order_relaxed) ||
 	    !torsh_elf_symbol(map, "PyGILState_GetThisThreadState", NULL) ||
 	    !torsh_elf_symbol(map, "_PyEval_EvalFrameDefault", NULL) ||
-	    atomic_exchange_explicit(&is_looked_at, 1, memory_order_relaxed))
+	    atomic_exchange_explicit(&is_looked_at, true, memory_order_relaxed))
 		return CPYTHON_NONE;
 	python.version = find_version(map);
 	if (find_layout(map, &python) || find_functions(map, &python)) {

@@ -60,7 +60,7 @@ static bool is_of(const struct torsh_elf_image *image, const void *dynamic)
 }
 
 /* Linkers lay out libraries from address 0 on, so that the file header is at the load address. */
-static int find_headers(uintptr_t start, struct torsh_elf_image *image)
+static bool find_headers(uintptr_t start, struct torsh_elf_image *image)
 {
 	const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
 	uint32_t magic;
@@ -70,10 +70,10 @@ static int find_headers(uintptr_t start, struct torsh_elf_image *image)
 	    elf->e_phentsize != sizeof(ElfW(Phdr)) || elf->e_phoff > HEADERS_BYTES ||
 	    elf->e_phoff % sizeof(uintptr_t) ||
 	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > HEADERS_BYTES)
-		return 0;
+		return false;
 	image->segments = (const ElfW(Phdr) *)(start + elf->e_phoff);
 	image->n = elf->e_phnum;
-	return 1;
+	return true;
 }
 
 static int describe(const struct link_map *map, struct torsh_elf_image *image)
@@ -105,8 +105,8 @@ uintptr_t torsh_elf_locate(const struct torsh_elf_image *image, const ElfW(Dyn) 
 					       : entry->d_un.d_ptr;
 }
 
-static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic,
-		       struct tables *tables)
+static bool find_tables(const struct torsh_elf_image *image, uintptr_t dynamic,
+			struct tables *tables)
 {
 	const ElfW(Dyn) * entry;
 

@@ -189,7 +189,7 @@ EXPORT int InitializeInjectionNvtx2(get_table *get)
 /* The consumer gets separate slots for recorded functions, and the client's for all others. */
 static int initialize_consumer(struct nvtx_module *module, intptr_t *slots)
 {
-	static _Atomic int is_missing;
+	static _Atomic bool is_missing;
 	struct nvtx_segment segment = {0, NVTX_EXTENSION_SLOTS, slots};
 	struct nvtx_module shadow = *module;
 	initialize_extension *entry = NULL;
@@ -198,7 +198,7 @@ static int initialize_consumer(struct nvtx_module *module, intptr_t *slots)
 	    torsh_injection_consumer(RANGE_BY_NVTX))
 		entry = (initialize_extension *)open_consumer("InitializeInjectionNvtxExtension");
 	if (!entry) {
-		atomic_store_explicit(&is_missing, 1, memory_order_relaxed);
+		atomic_store_explicit(&is_missing, true, memory_order_relaxed);
 		return 0;
 	}
 	if (slots) {

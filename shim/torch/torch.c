@@ -42,7 +42,7 @@ static uint64_t (*current_thread)(void);
 static int64_t (*peek_sequence)(void);
 static torch_begin *send_begin;
 static torch_end *send_end;
-static _Atomic int is_observed;
+static _Atomic bool is_observed;
 
 /*
  * A start callback returns a std::unique_ptr through a hidden pointer, which x86-64 passes as the
@@ -112,7 +112,7 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, bool with_inputs)
 
 	if (!add || !name)
 		return -ENOENT;
-	if (atomic_exchange(&is_observed, 1))
+	if (atomic_exchange(&is_observed, true))
 		return -EALREADY;
 	*(void **)&add_callback = add;
 	*(void **)&name_of = name;

@@ -45,11 +45,11 @@ static bool all_fitted(bool (*look)(const void *record, uint64_t number))
 
 int torsh_torch_calibration_begin(void)
 {
-	static _Atomic int is_begun;
+	static _Atomic bool is_begun;
 	uintptr_t tensor = (uintptr_t)torsh_objects_find(TENSOR_CLASS);
 	uintptr_t undefined = (uintptr_t)torsh_objects_find(UNDEFINED_CLASS);
 
-	if (atomic_exchange(&is_begun, 1))
+	if (atomic_exchange(&is_begun, true))
 		return -EALREADY;
 	torsh_torch_candidate = (struct torch_layout){
 		.inputs = TORCH_UNKNOWN,
@@ -141,12 +141,12 @@ bool torsh_torch_calibration_finish(void)
 
 int torsh_torch_calibration_begin_groups(void)
 {
-	static _Atomic int is_begun;
+	static _Atomic bool is_begun;
 
 	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire) ||
 	    torsh_torch_candidate.tag_list == TORCH_NO_TAG)
 		return -ENOENT;
-	if (atomic_exchange(&is_begun, 1))
+	if (atomic_exchange(&is_begun, true))
 		return -EALREADY;
 	torsh_torch_is_calibrating = true;
 	return 0;

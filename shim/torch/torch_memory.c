@@ -40,7 +40,7 @@ static struct {
 	report_out *out;
 	is_enabled *enabled;
 } next;
-static _Atomic int is_found;
+static _Atomic bool is_found;
 
 static void *find_either(const char *name, const char *other)
 {
@@ -60,7 +60,7 @@ static void find_next(void)
 	if (!next.out)
 		*(void **)&next.out = torsh_objects_find(OUT_LLL);
 	*(void **)&next.enabled = torsh_objects_find(ENABLED);
-	atomic_store_explicit(&is_found, 1, memory_order_release);
+	atomic_store_explicit(&is_found, true, memory_order_release);
 	torsh_torch_found();
 }
 

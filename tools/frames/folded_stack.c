@@ -37,7 +37,9 @@ static void join(struct folded_stack *stack)
 static struct folded_row *least_wanted(const struct folded_stack *stack,
 				       const struct frame *const *frames, const char *directory)
 {
-	for (int is_own_too = 0; is_own_too < 2; is_own_too++) {
+	for (int pass = 0; pass < 2; pass++) {
+		bool is_own_too = pass > 0;
+
 		for (size_t i = stack->n; i-- > 0;) {
 			struct folded_row *row = &stack->rows[i];
 

@@ -53,13 +53,13 @@ static uint32_t kernel_label(struct names *names, const char *name)
 	return names->labels[i];
 }
 
-static int take_kernel(const struct cupti_kernel *kernel, struct names *names, struct event *event)
+static bool take_kernel(const struct cupti_kernel *kernel, struct names *names, struct event *event)
 {
 	struct span span;
 
 	torsh_cuda_counters_kernel(kernel);
 	if (!span_of(kernel->start, kernel->end, &span))
-		return 0;
+		return false;
 	event->id = EVENT_KERNEL;
 	event->kernel = (struct event_kernel){
 		.name = kernel_label(names, kernel->name),
@@ -77,7 +77,7 @@ static int take_kernel(const struct cupti_kernel *kernel, struct names *names, s
 		.dynamic_shared_bytes = kernel->dynamic_shared_bytes,
 		.local_bytes = kernel->local_bytes_a_thread,
 	};
-	return 1;
+	return true;
 }
 
 /* The common fields of the records of a copy and of one between devices. */
@@ -91,37 +91,37 @@ static int take_kernel(const struct cupti_kernel *kernel, struct names *names, s
 		.is_async = (record)->flags & CUPTI_FLAG_ASYNC, .to_device = (record)->device,     \
 	}
 
-static int take_copy(const struct cupti_copy *copy, struct event *event)
+static bool take_copy(const struct cupti_copy *copy, struct event *event)
 {
 	struct span span;
 
 	if (!span_of(copy->start, copy->end, &span))
-		return 0;
+		return false;
 	event->id = EVENT_COPY;
 	event->copy = (struct event_copy)COPY_OF(copy);
-	return 1;
+	return true;
 }
 
-static int take_peer_copy(const struct cupti_peer_copy *copy, struct event *event)
+static bool take_peer_copy(const struct cupti_peer_copy *copy, struct event *event)
 {
 	struct span span;
 
 	if (!span_of(copy->start, copy->end, &span))
-		return 0;
+		return false;
 	event->id = EVENT_COPY;
 	event->copy = (struct event_copy)COPY_OF(copy);
 	event->copy.to_device = copy->to_device;
-	return 1;
+	return true;
 }
 
 #undef COPY_OF
 
-static int take_memset(const struct cupti_memset *memset, struct event *event)
+static bool take_memset(const struct cupti_memset *memset, struct event *event)
 {
 	struct span span;
 
 	if (!span_of(memset->start, memset->end, &span))
-		return 0;
+		return false;
 	event->id = EVENT_MEMSET;
 	event->memset = (struct event_memset){
 		.bytes = memset->bytes,
@@ -137,15 +137,15 @@ static int take_memset(const struct cupti_memset *memset, struct event *event)
 		.to = memset->memory,
 		.is_async = memset->flags & CUPTI_FLAG_ASYNC,
 	};
-	return 1;
+	return true;
 }
 
-static int take_wait(const struct cupti_wait *wait, struct event *event)
+static bool take_wait(const struct cupti_wait *wait, struct event *event)
 {
 	struct span span;
 
 	if (!span_of(wait->start, wait->end, &span))
-		return 0;
+		return false;
 	event->id = EVENT_DEVICE_WAIT;
 	event->device_wait = (struct event_device_wait){
 		.kind = (uint32_t)wait->wait,
@@ -156,21 +156,21 @@ static int take_wait(const struct cupti_wait *wait, struct event *event)
 		.stream = wait->stream,
 		.cuda_event = wait->event,
 	};
-	return 1;
+	return true;
 }
 
-static int take_overhead(const struct cupti_overhead *overhead, struct event *event)
+static bool take_overhead(const struct cupti_overhead *overhead, struct event *event)
 {
 	struct span span;
 
 	if (!span_of(overhead->start, overhead->end, &span))
-		return 0;
+		return false;
 	event->id = EVENT_DEVICE_OVERHEAD;
 	event->device_overhead =
 		(struct event_device_overhead){.kind = (uint32_t)overhead->overhead,
 					       .begin = span.begin_ns,
 					       .duration_ns = span.duration_ns};
-	return 1;
+	return true;
 }
 
 /* In nvidia-smi's form. */
@@ -189,7 +189,7 @@ static uint32_t uuid_label(const uint8_t *uuid)
 	return torsh_label(buffer, n);
 }
 
-static int take_device(const struct cupti_device *device, struct event *event)
+static bool take_device(const struct cupti_device *device, struct event *event)
 {
 	event->id = EVENT_DEVICE;
 	event->device = (struct event_device){
@@ -212,19 +212,19 @@ static int take_device(const struct cupti_device *device, struct event *event)
 		.block_shared_bytes = device->block_shared_bytes,
 		.block_registers = device->block_registers,
 	};
-	return 1;
+	return true;
 }
 
-static int take_context(const struct cupti_context *context, struct event *event)
+static bool take_context(const struct cupti_context *context, struct event *event)
 {
 	event->id = EVENT_DEVICE_CONTEXT;
 	event->device_context = (struct event_device_context){.context = context->context,
 							      .device = context->device,
 							      .null_stream = context->null_stream};
-	return 1;
+	return true;
 }
 
-static int take_stream(const struct cupti_stream *stream, struct event *event)
+static bool take_stream(const struct cupti_stream *stream, struct event *event)
 {
 	event->id = EVENT_DEVICE_STREAM;
 	event->device_stream = (struct event_device_stream){
@@ -233,7 +233,7 @@ static int take_stream(const struct cupti_stream *stream, struct event *event)
 		.priority = (int32_t)stream->priority,
 		.flag = stream->flag,
 	};
-	return 1;
+	return true;
 }
 
 /* Returns 1, 0 if its times are invalid, or -1: a kind that the agent did not enable. */

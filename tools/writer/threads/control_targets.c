@@ -56,13 +56,13 @@ static bool is_executing(const struct target *target)
  */
 static bool is_image_of(const struct target *target, const struct target *former)
 {
-	int is_same;
+	int same;
 
 	if (!torsh_process_has_ended(former->pidfd))
 		return true;
-	is_same = torsh_process_is_same(former->pidfd, target->pidfd);
-	if (is_same >= 0)
-		return is_same > 0;
+	same = torsh_process_is_same(former->pidfd, target->pidfd);
+	if (same >= 0)
+		return same > 0;
 	return is_executing(former);
 }
 

@@ -71,8 +71,8 @@ enum compare_status {
 extern const char *const torsh_compare_status_names[N_STATUSES];
 
 struct compare_row {
-	const char *name; /* of what has no place; NULL for stacks and lines */
-	bool is_on[N_COMPARE_SIDES]; /* some run of that set has it */
+	const char *name; /* of rows without a place; NULL for stacks and lines */
+	bool is_on[N_COMPARE_SIDES]; /* at least one run of that set has it */
 	struct place places[N_COMPARE_SIDES]; /* of stacks and lines */
 	bool is_moved; /* the user's line has another number or file */
 	const char *renamed_from, *renamed_to; /* of functions; NULL: none was renamed */
@@ -142,10 +142,10 @@ struct compare_row *torsh_compare_row(struct comparison *comparison, enum compar
 /* Merge the rows of stacks or lines that are the same place before and after. */
 void torsh_compare_match(struct comparison *comparison, enum compare_table table);
 
-/* Merge the rows with less than 0.1 % of the first amount in each run into one, if they are many. */
+/* If there are many rows, merge those with less than 0.1 % of the first amount in each run. */
 void torsh_compare_fold_small(struct comparison *comparison, enum compare_table table);
 
-/* Add a sentence; takes text. */
+/* Add a note; takes ownership of text. */
 void torsh_compare_note(struct comparison *comparison, char *text);
 
 #endif

@@ -19,9 +19,9 @@
 void torsh_selection_text(FILE *out, const struct prepass *prepass);
 
 /*
- * Write "selection", [{"pid", "rule", "steps", "shown", "ranges": [[FIRST, LAST]],
- * "schedule": {"skip", ...} or null}] of the processes of which something is left out; "window",
- * if the pre-pass is restricted to windows; and "notes", with those about such schedules.
+ * Emit "selection", [{"pid", "rule", "steps", "shown", "ranges": [[FIRST, LAST]],
+ * "schedule": {"skip", ...} or null}] of the processes with something left out; "window", if
+ * the pre-pass is restricted to windows; and "notes", about schedules.
  */
 void torsh_selection_members(struct json_writer *json, struct recorded_process *const *processes,
 			     size_t n_processes, const struct prepass *prepass);

@@ -35,9 +35,8 @@ struct prepass {
 	struct unnested_spans *unnested;
 	struct data_workers *data_workers; /* NULL after is_data_worker is set */
 	struct span_counts counts;
-	bool has_inputs, has_stacks; /* of some operator */
-	const struct windows
-		*windows; /* that it is restricted to (timeline/window.h); NULL: none */
+	bool has_inputs, has_stacks; /* of at least one operator */
+	const struct windows *windows; /* the restriction (timeline/window.h); NULL: none */
 };
 
 /* Run the pre-pass over these processes. Ends the program if the recording cannot be read. */

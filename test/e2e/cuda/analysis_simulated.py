@@ -169,7 +169,7 @@ def without_counters_what_needs_them_is_not_judged():
     for rule in ("gemm_without_tensor_cores", "latency_bound", "divergence", "register_spills"):
         expect_unjudged(output, rule, "counters were off")
     expect_unjudged(output, "memory_bound", "no kernel has an operator")
-    expect_unjudged(output, "counters_refused", "not asked for")
+    expect_unjudged(output, "counters_refused", "not requested")
 
 
 ADD = """

@@ -94,6 +94,8 @@ KEYWORDS = {
     "const": lambda schema, wanted, schemas: holds(lambda value: value == wanted, f"is not {wanted!r}"),
     "minimum": lambda schema, wanted, schemas: holds(lambda value: value is None or value >= wanted, f"is below {wanted}"),
     "maximum": lambda schema, wanted, schemas: holds(lambda value: value is None or value <= wanted, f"is above {wanted}"),
+    "minItems": lambda schema, wanted, schemas: holds(lambda value: value is None or len(value) >= wanted, f"has fewer than {wanted} items"),
+    "maxItems": lambda schema, wanted, schemas: holds(lambda value: value is None or len(value) <= wanted, f"has more than {wanted} items"),
     "pattern": lambda schema, wanted, schemas: holds(lambda value: re.search(wanted, value), f"is not {wanted}"),
     "enum": lambda schema, wanted, schemas: holds(lambda value: value in wanted, f"is none of {wanted}"),
     "required": check_required,

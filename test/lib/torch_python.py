@@ -13,3 +13,12 @@ def inductor_cache():
     the agent.
     """
     return {"TORCHINDUCTOR_CACHE_DIR": str(shared(f"inductor-{TORCH}"))}
+
+
+# For what is asked of operators alone: recording the heap takes as long as importing PyTorch does, and reading it twice that.
+OPERATORS_ONLY = {"TORSH_PROFILER_ACTIVITIES": "torch"}
+
+
+def unrecorded_compilers():
+    """The same where only Python's processes are recorded: recording g++ takes as long as itself."""
+    return {**inductor_cache(), "TORSH_PROFILER_FILTER": "python*"}

@@ -2,13 +2,15 @@
 """
 Small PyTorch models that do one step of training each, run by test/e2e/torch_*.py:
 
-    torch_steps.py WHAT FILE MODEL...
+    torch_steps.py FILE WHAT:MODEL,MODEL...
 
+writes what came of each WHAT with each MODEL. Many go into one process, as importing PyTorch takes longer than all of them.
 WHAT: "witness" has torch.profiler look at the step too and writes what it saw, "tensors" writes what the storages hold,
 "run" writes the losses and sums of the gradients, "workers" what the workers of a DataLoader gave, "compiled" what
 torch.compile, TorchScript and torch.export make of it, "threads" has torch.profiler look at the backward of what two other
-threads ran forward. Of each model: importing PyTorch takes longer than all of them.
+threads ran forward.
 """
+import gc
 import json
 import sys
 import threading
@@ -137,6 +139,7 @@ def witness(model, optimizer):
     if isinstance(model, Inductor):
         step(model, optimizer)  # compiles it
         step(model, optimizer)
+    gc.collect()  # what others left would be freed in the window, or not
     with profile(record_shapes=True, profile_memory=True) as profiler:
         with torch.profiler.record_function(f"the window of {type(model).__name__.lower()}"):
             step(model, optimizer)
@@ -197,16 +200,21 @@ def compiled(model, optimizer):
     return {"results": results, "nodes": nodes}
 
 
+LOOKS = {look.__name__: look for look in (witness, tensors, run, workers, compiled, threads)}
+
+
+def look_at(look, name):
+    torch.manual_seed(0)
+    model = MODELS[name]()
+    return look(model, torch.optim.Adam(model.parameters()))
+
+
 def main():
-    what, path, *names = sys.argv[1:]
-    look = {"witness": witness, "tensors": tensors, "run": run, "workers": workers, "compiled": compiled,
-            "threads": threads}[what]
+    path, *wanted = sys.argv[1:]
     torch.set_num_threads(1)
     results = {}
-    for name in names:
-        torch.manual_seed(0)
-        model = MODELS[name]()
-        results[name] = look(model, torch.optim.Adam(model.parameters()))
+    for what, _, names in (one.partition(":") for one in wanted):
+        results[what] = {name: look_at(LOOKS[what], name) for name in names.split(",")}
     with open(path, "w") as file:
         json.dump(results, file)
 

@@ -14,6 +14,7 @@ import os
 import sys
 
 import torch
+import torch._dynamo  # noqa: F401: the first optimizer of each child would
 from torch import nn
 
 SIZE = 32
@@ -173,7 +174,7 @@ def run(name, n_steps):
     if pid == 0:
         torch.manual_seed(0)
         LOOPS[name]().run(n_steps)
-        sys.exit()
+        os._exit(0)  # Python would tidy up its copy of PyTorch for a second
     _, status = os.waitpid(pid, 0)
     if status:
         sys.exit(f"{name} ended with status {status}")

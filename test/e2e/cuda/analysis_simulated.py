@@ -18,6 +18,8 @@ import schema  # noqa: E402
 MS = 1_000_000
 STEPS = 4
 MODULES = {"PYTHONPATH": str(ROOT / "tools/python")}
+# Of PyTorch's own heap no rule here judges anything: recording it takes as long as importing PyTorch does.
+WITHOUT_HEAP = {**MODULES, "TORSH_PROFILER_ACTIVITIES": "torch,cuda,nvtx"}
 
 # The driver's functions, in steps that are marked: each_step(function) runs it so often.
 PRELUDE = f"""
@@ -188,7 +190,7 @@ def operators_that_only_move_memory_are_found_where_they_move_it_fast():
     seen = set()
     for kernel_ns in (5 * MS, 5 * MS + 50):
         output, truth = record_simulated([cuda_python(), "-c", ADD], kernel_ns=kernel_ns,
-                                         env={**MODULES, "TORSH_PROFILER_COUNTERS": "operators:2"})
+                                         env={**WITHOUT_HEAP, "TORSH_PROFILER_COUNTERS": "operators:2"})
         if used["version"] == "12":  # the first CUPTI that measures kernels is that of CUDA 12.6
             expect_unjudged(output, "memory_bound", "were not counted")
             return
@@ -364,12 +366,12 @@ for batch in torch.utils.data.DataLoader(Data()):
 @case
 @needs("torch")
 def waiting_for_data_is_found_where_it_takes_long():
-    output, _ = record_simulated([cuda_python(), "-c", LOADING, "0.05"])
+    output, _ = record_simulated([cuda_python(), "-c", LOADING, "0.05"], env=WITHOUT_HEAP)
     finding = only(expect_fired(output, "data_loading"))
     steps = read_report("steps", output)["steps"]
     expect_equal(value(finding, "data_ns"), sum(step["phases"]["data"] for step in steps), "time of torsh steps")
     expect_equal(value(finding, "steps"), len(steps), "steps")
-    output, _ = record_simulated([cuda_python(), "-c", LOADING, "0"])
+    output, _ = record_simulated([cuda_python(), "-c", LOADING, "0"], env=WITHOUT_HEAP)
     expect_clear(output, "data_loading")
 
 
@@ -388,7 +390,7 @@ torch.cuda.synchronize()
 @case
 @needs("torch")
 def shapes_that_are_new_in_each_step_are_found():
-    output, _ = record_simulated([cuda_python(), "-c", SHAPES], env=MODULES)
+    output, _ = record_simulated([cuda_python(), "-c", SHAPES], env=WITHOUT_HEAP)
     found = {finding["where"]["operator_name"]: finding for finding in expect_fired(output, "new_shapes")}
     assert "aten::addmm" in found and "aten::mm" not in found, found
     finding = found["aten::addmm"]
@@ -410,12 +412,12 @@ torch.cuda.synchronize()
 @case
 @needs("torch")
 def reserved_memory_is_judged_where_most_is_allocated():
-    output, truth = record_simulated([cuda_python(), "-c", BLOCKS, "10", "1100"])
+    output, truth = record_simulated([cuda_python(), "-c", BLOCKS, "10", "1100"], env=WITHOUT_HEAP)
     finding = only(expect_fired(output, "memory_waste"))
     reserved = sum(line["bytes"] for line in of_kind(truth, "alloc") if line["memory"] == 3 and line["bytes"] >= 100 << 20)
     expect_equal((value(finding, "reserved"), value(finding, "allocated")), (reserved, 1100 << 20), "memory")
     expect_equal((finding["kind"], finding["share_of"]), ("MemoryWaste", "the device's memory"), "kind and share")
-    output, _ = record_simulated([cuda_python(), "-c", BLOCKS, "10", "100"])
+    output, _ = record_simulated([cuda_python(), "-c", BLOCKS, "10", "100"], env=WITHOUT_HEAP)
     expect_clear(output, "memory_waste")
     expect_clear(output, "large_allocation")
 
@@ -423,7 +425,7 @@ def reserved_memory_is_judged_where_most_is_allocated():
 @case
 @needs("torch")
 def tensors_of_much_of_the_device_are_found():
-    output, _ = record_simulated([cuda_python(), "-c", BLOCKS, "0", "5000"])
+    output, _ = record_simulated([cuda_python(), "-c", BLOCKS, "0", "5000"], env=WITHOUT_HEAP)
     finding = only(expect_fired(output, "large_allocation"))
     expect_equal((value(finding, "tensor"), value(finding, "device_memory")), (5000 << 20, 16 << 30), "bytes")
     expect_equal((finding["kind"], finding["where"]["operator_name"]), ("LargeAllocation", "aten::empty"), "kind and operator")
@@ -438,7 +440,7 @@ def work_of_no_operator_is_found_and_that_of_operators_is_not():
     finding = only(expect_fired(output, "high_unattributed"))
     expect_equal((finding["kind"], value(finding, "unattributed_ns")),
                  (None, sum(duration_ns(kernel) for kernel in kernels_of(truth))), "what is of no operator")
-    output, _ = record_simulated([cuda_python(), "-c", ADD], env=MODULES)
+    output, _ = record_simulated([cuda_python(), "-c", ADD], env=WITHOUT_HEAP)
     expect_clear(output, "high_unattributed")
 
 

@@ -239,7 +239,7 @@ def agrees_with_torch(mode, spec):
     numbers = {"wait": 0, "warmup": 0, **SPECS[spec]}
     numbers["skip_first"] = numbers.pop("skip", 0)
     result, output = record([torch_python(), script, mode, json.dumps(numbers), N_STEPS],
-                            env={"TORSH_PROFILER_SCHEDULE": spec})
+                            env={"TORSH_PROFILER_SCHEDULE": spec, "TORSH_PROFILER_ACTIVITIES": "torch"})
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
     theirs = json.loads(result.stdout)
     report = read_report("ops", output, "--limit", "0")

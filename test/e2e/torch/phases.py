@@ -12,7 +12,7 @@ from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from schema import expect_fits  # noqa: E402
 from timeline import events  # noqa: E402
-from torch_python import TORCH, torch_python  # noqa: E402
+from torch_python import OPERATORS_ONLY, TORCH, torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/phases.py"
 PHASES = ("data", "forward", "loss", "backward", "optimizer")
@@ -21,14 +21,35 @@ TORSH_SOURCE, MODULE_SOURCE = "torsh", "module"
 ENGINE = "autograd::engine::evaluate_function"
 
 
-def train(way):
-    """The recording of a training in that way: whoever looks at it finds the same."""
+# Trained in children of one process; a recording of one process remains, "plain", for reports that are not limited to one.
+FORKED = ("functional", "accumulation", "two_optimizers", "closure", "functional_closure", "mixed_precision", "distributed",
+          "checkpointed", "without_modules")
+
+
+def recorded(*ways):
+    """The recording of a training in these ways, and the process that each is in: its number and its pid."""
     def make(folder):
-        result, _ = record([torch_python(), SCRIPT, ROOT / "tools/python", way], folder / "out",
-                           env={"TORSH_PROFILER_ACTIVITIES": "torch"})
+        result, output = record([torch_python(), SCRIPT, ROOT / "tools/python", *ways], folder / "out", env=OPERATORS_ONLY)
         expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
-        return str(folder / "out")
-    return once(f"phases-{way}-{TORCH}", make)
+        numbers = numbers_of(output)
+        return str(output), {way: [numbers[pid], pid] for way, pid in json.loads(result.stdout).items()}
+    return once(f"phases-{'-'.join(ways)}-{TORCH}", make)
+
+
+def train(way):
+    """The recording of a training in that way, the number of its process and what limits a report to it."""
+    if way not in FORKED:
+        output, _ = recorded(way)
+        return output, 1, []
+    output, processes = recorded(*FORKED)
+    number, pid = processes[way]
+    return output, number, ["--pid", str(pid)]
+
+
+def numbers_of(output):
+    """A recording's processes by pid."""
+    rows = (json.loads(line)["process"] for line in torsh("dump", output, "--only", "process").splitlines())
+    return {row["pid"]: row["process"] for row in rows}
 
 
 def printed(recorded):
@@ -57,23 +78,23 @@ def workers_of(found):
 
 
 def phases_are_what_the_program_marks(way):
-    output = train(way)
+    output, number, only = train(way)
     found = events(output)
-    recorded = of_process(found, 1)
-    spans = printed(recorded)
-    nodes = [operator.at_ns for operator in operators(recorded) if operator.name.startswith(ENGINE)]
+    its_own = of_process(found, number)
+    spans = printed(its_own)
+    nodes = [operator.at_ns for operator in operators(its_own) if operator.name.startswith(ENGINE)]
     setup_end = min(begin for name, begin, _ in spans if name in PHASES)
     theirs = collections.Counter()
-    for operator in operators(recorded):
+    for operator in operators(its_own):
         phase = phase_at(spans, operator.at_ns)
         # What backward() makes before the first node of autograd is in no scope, and taken for what is around.
         if phase == "backward" and not is_after_node(operator, nodes, spans):
             phase = phase_at([span for span in spans if span[0] != "backward"], operator.at_ns)
         theirs[phase or ("setup" if operator.at_ns < setup_end else "forward")] += 1
-    of_workers = sum(len(operators(of_process(found, number))) for number in workers_of(found))
-    expect_equal(by_phase(output), dict(theirs + collections.Counter(data=of_workers)), "operators by phase")
+    of_workers = 0 if only else sum(len(operators(of_process(found, worker))) for worker in workers_of(found))
+    expect_equal(by_phase(output, *only), dict(theirs + collections.Counter(data=of_workers)), "operators by phase")
     expect_equal(of_workers > 0, "workers" in way, "workers ran operators")
-    steps_are_of_these_phases(output, spans)
+    steps_are_of_these_phases(output, spans, only)
 
 
 def by_phase(output, *options):
@@ -81,8 +102,8 @@ def by_phase(output, *options):
     return {entry["name"]: entry["calls"] for entry in report["ops"]}
 
 
-def steps_are_of_these_phases(output, spans):
-    steps = read_report("steps", output, "--limit", "0")
+def steps_are_of_these_phases(output, spans, only):
+    steps = read_report("steps", output, "--limit", "0", *only)
     expect_equal((steps["rule"], len(steps["steps"])), ("optimizer", N_STEPS), "rule and number of steps")
     for step in steps["steps"]:
         begin, end = step["start_ns"], step["start_ns"] + step["duration_ns"]
@@ -105,10 +126,9 @@ def is_after_node(operator, nodes, spans):
 @case
 def workers_load_data_whichever_is_requested():
     """The same of a worker alone, which only its parent identifies as one."""
-    output = train("workers")
+    output, *_ = train("workers")
     found = events(output)
-    pids = {row["process"]["process"]: row["process"]["pid"]
-            for row in map(json.loads, torsh("dump", output, "--only", "process").splitlines())}
+    pids = {number: pid for pid, number in numbers_of(output).items()}
     expect_equal(len(workers_of(found)), 2, "workers")
     for number in workers_of(found):
         n = len(operators(of_process(found, number)))
@@ -127,9 +147,9 @@ def workers_load_data_whichever_is_requested():
 @case
 def windows_hold_what_begins_in_them():
     """Of ops, modules, regions and steps, as the dump has it: regions of the program's own, times, steps, and both."""
-    output = train("plain")
+    output, *_ = train("plain")
     found = events(output)
-    spans = said(found)
+    spans = printed(found)
     names = collections.Counter(name for name, _, _ in spans)
     times = sorted(at for span in spans for at in span[1:])
     first, last = f"{times[len(times) // 3]}ns", f"{times[2 * len(times) // 3]}ns"
@@ -164,8 +184,7 @@ def windows_hold_what_begins_in_them():
         assert result.returncode == 2 and words in result.stderr.decode(), (wrong, result.stderr)
 
 
-for name in ("plain", "functional", "workers", "spawned_workers", "served_workers", "accumulation", "two_optimizers",
-             "closure", "functional_closure", "mixed_precision", "distributed", "checkpointed", "without_modules"):
+for name in ("plain", *FORKED, "workers", "spawned_workers", "served_workers"):
     add_case(f"phases_of_{name}", phases_are_what_the_program_marks, name)
 
 main()

@@ -19,7 +19,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from torch_python import TORCH, inductor_cache, torch_python  # noqa: E402
+from torch_python import OPERATORS_ONLY, TORCH, inductor_cache, torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/flops.py"
 MODELS = ("mlp", "cnn", "conv1d3d", "transposed", "grouped", "channelslast", "transformer", "mathattention", "causalattention", "lstm", "gru",
@@ -34,7 +34,7 @@ WITHOUT_FORMULA = {"aten::_fft_r2c": 3, "aten::linalg_lu_factor_ex": 3, "aten::_
 def recorded(*models):
     """What the counter counted, by model and operator, and the recording."""
     written = scratch("written") / "counts.json"
-    result, output = record([torch_python(), SCRIPT, written, *models], env=inductor_cache(), timeout=TIMEOUT_S)
+    result, output = record([torch_python(), SCRIPT, written, *models], env={**OPERATORS_ONLY, **inductor_cache()}, timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
     return json.loads(written.read_text()), output
 
@@ -95,7 +95,7 @@ LSTM = 2 * 5 * 3 * 4 * (20 * (12 + 20) + 20 * (40 + 20)) * 2  # by products of m
 def fused():
     """The output of FUSED, and its recording: two cases read them."""
     def make(folder):
-        result, _ = record([torch_python(), "-c", FUSED], folder / "out", timeout=TIMEOUT_S)
+        result, _ = record([torch_python(), "-c", FUSED], folder / "out", env=OPERATORS_ONLY, timeout=TIMEOUT_S)
         expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
         return json.loads(result.stdout), str(folder / "out")
     return once(f"fused-{TORCH}", make)

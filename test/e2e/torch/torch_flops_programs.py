@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from torch_python import TORCH, torch_python  # noqa: E402
+from torch_python import OPERATORS_ONLY, TORCH, torch_python  # noqa: E402
 
 SCRIPT, FORMS = ROOT / "test/python/flops_programs.py", ROOT / "test/python/flops_forms.py"
 TIMEOUT_S = 400
@@ -89,14 +89,14 @@ def compare(counts, found, report):
 
 @case
 def every_program_has_the_flops_of_the_counter():
-    result, output = record([torch_python(), SCRIPT], timeout=TIMEOUT_S)
+    result, output = record([torch_python(), SCRIPT], env=OPERATORS_ONLY, timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
     compare(json.loads(result.stdout), flops_in_scopes(output), read_report("ops", output, "--limit", "0"))
 
 
 @case
 def every_form_has_the_flops_of_the_counter():
-    result, output = record([torch_python(), FORMS], timeout=TIMEOUT_S)
+    result, output = record([torch_python(), FORMS], env=OPERATORS_ONLY, timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
     counts, found = json.loads(result.stdout), flops_in_scopes(output)
     for name, counted in counts.items():

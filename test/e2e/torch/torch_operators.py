@@ -12,50 +12,48 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators, without_twins  # noqa: E402
 from timeline import events  # noqa: E402
-from torch_python import TORCH, inductor_cache, torch_python  # noqa: E402
+from torch_python import TORCH, inductor_cache, torch_python, unrecorded_compilers  # noqa: E402
 
 STEPS = ROOT / "test/lib/torch_steps.py"
 BACKWARD = 1
 MODELS = ["mlp", "cnn", "transformer", "lstm", "embedding"]
 INDUCTOR = "inductor"  # which a compiler makes, in a while
+TRAINED = {"witness": [*MODELS, INDUCTOR], "run": [*MODELS, INDUCTOR]}
 TIMEOUT_S = 240
 
 
-def result_of(run_program, what, models):
-    """What the program writes: of one model, or by name of those in a list."""
+def written_by(run_program, wanted):
+    """What the program writes of {what: models}, and what run_program returns beside its result."""
     written = scratch("written") / "result.json"
-    names = [models] if isinstance(models, str) else models
-    result, *output = run_program([torch_python(), STEPS, what, written, *names])
+    result, *others = run_program([torch_python(), STEPS, written, *(f"{what}:{','.join(models)}" for what, models in wanted.items())])
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
-    results = json.loads(written.read_text())
-    return results[models] if isinstance(models, str) else results, *output
+    return json.loads(written.read_text()), *others
 
 
-def run_step(models, what, env=None, output=None):
-    """What the program wrote, and the recording of it."""
-    return result_of(lambda command: record(command, output, env={**inductor_cache(), **(env or {})}, timeout=TIMEOUT_S), what, models)
+def run_step(what, models, env=None):
+    """What the program wrote by model, and the recording of it."""
+    results, output = written_by(
+        lambda command: record(command, env={**unrecorded_compilers(), **(env or {})}, timeout=TIMEOUT_S), {what: models})
+    return results[what], output
 
 
-def run_bare(models, what):
-    return result_of(lambda command: [run(command, {**clean_environment(), **inductor_cache()}, timeout=TIMEOUT_S)], what, models)[0]
-
-
-def witnessed():
-    """What torch.profiler saw of every model under the agent, and the recording: two cases look at them."""
-    def make(folder):
-        results, output = run_step([*MODELS, INDUCTOR], "witness", output=folder / "out")
-        return {"results": results, "output": str(output)}
-    made = once(f"witnessed-{TORCH}", make)
-    return made["results"], made["output"]
+def alone():
+    """What comes of them without the agent, by what and model. This comes first: Inductor compiles in less time without it."""
+    def make(_):
+        return written_by(lambda command: [run(command, {**clean_environment(), **inductor_cache()}, timeout=TIMEOUT_S)],
+                          {"workers": ["mlp"], **TRAINED, "compiled": ["mlp"]})[0]
+    return once(f"alone-{TORCH}", make)
 
 
 def trained():
-    """What every model's training came to under the agent, and the recording: two cases look at them."""
+    """What every model's training came to under the agent and what torch.profiler saw of it, and the recording."""
+    alone()
+
     def make(folder):
-        results, output = run_step([*MODELS, INDUCTOR], "run", output=folder / "out")
-        return {"results": results, "output": str(output)}
-    made = once(f"trained-{TORCH}", make)
-    return made["results"], made["output"]
+        results, output = written_by(
+            lambda command: record(command, folder / "out", env=unrecorded_compilers(), timeout=TIMEOUT_S), TRAINED)
+        return results, str(output)
+    return once(f"trained-{TORCH}", make)
 
 
 def window(recorded, name="the window"):
@@ -85,12 +83,12 @@ def forward_thread(operator):
     return operator.forward_thread
 
 
-# The first case to use Inductor has it compile; the others come last, when that is done, and find the results.
+# The first case makes what the last ones read too: these come when that is done.
 @case
 def operators_are_those_of_the_profiler():
-    witnesses, output = witnessed()
+    results, output = trained()
     recorded = events(output)
-    for model, witness in witnesses.items():
+    for model, witness in results["witness"].items():
         agree_with_the_profiler(window(recorded, f"the window of {model}"), witness["events"], model)
 
 
@@ -114,7 +112,7 @@ def agree_with_the_profiler(ours, theirs, model):
 
 @case
 def backward_has_the_thread_of_forward():
-    witnesses, output = run_step(["mlp"], "threads")
+    witnesses, output = run_step("threads", ["mlp"])
     seen = witnesses["mlp"]
     recorded = events(output)
     ours = without_twins(window(recorded, "the window"))
@@ -153,7 +151,6 @@ with torch.profiler.profile() as profiler:
     for _ in range(5):
         torch.softmax(weight @ weight, 1).mean().backward()
         weight.t().contiguous(), weight.sum(), torch.ones(3).to(torch.float64), torch.nn.functional.layer_norm(weight, (8,))
-print(torch.__version__)
 print(json.dumps({entry.key: entry.count for entry in profiler.key_averages()}))
 """
 
@@ -161,11 +158,11 @@ print(json.dumps({entry.key: entry.count for entry in profiler.key_averages()}))
 @case
 def the_table_counts_as_key_averages():
     """A call that is the only one inside of one of its own name counts with that."""
-    result, output = record([torch_python(), "-c", AVERAGED], timeout=TIMEOUT_S)
-    version, counts = result.stdout.splitlines()
+    version = run([torch_python(), "-c", "import importlib.metadata as all_of; print(all_of.version('torch'))"]).stdout
     if tuple(int(part) for part in version.split(b".")[:2]) < (2, 4):
         raise Skip("this PyTorch nests calls by whole microseconds: key_averages() merges one or another")
-    theirs = json.loads(counts)
+    result, output = record([torch_python(), "-c", AVERAGED], timeout=TIMEOUT_S)
+    theirs = json.loads(result.stdout)
     merged, raw = (read_report("ops", output, "--limit", "0", *options) for options in (["--merge-nested"], []))
     ours = {entry["name"]: entry["calls"] for entry in merged["ops"]}
     expect_equal({name: ours.get(name) for name in theirs}, theirs, "calls by name")
@@ -179,7 +176,7 @@ def the_table_counts_as_key_averages():
 
 @case
 def tensors_are_the_storages_that_are_held():
-    held, output = run_step(MODELS, "tensors")
+    held, output = run_step("tensors", MODELS)
     live, n_ends = {}, 0
     for event in events(output):
         if event["event"] == "op_begin" and event["name"].startswith("the end of "):
@@ -207,8 +204,8 @@ def only_the_programs_own_tensors_are_recorded():
 
 @case
 def workers_of_a_data_loader_work():
-    under_us, output = run_step("mlp", "workers")
-    expect_equal(under_us, run_bare("mlp", "workers"), "what the workers gave")
+    under_us, output = run_step("workers", ["mlp"])
+    expect_equal(under_us, alone()["workers"], "what the workers gave")
     filled = {event["process"] for event in events(output) if event.get("name") == "aten::full"}
     assert len(filled) >= 4, f"processes that made the numbers: {filled}"
 
@@ -242,8 +239,8 @@ def the_hosts_memory_is_reported_without_a_cache():
 
 @case
 def compiling_comes_to_the_same():
-    under_us, output = run_step("mlp", "compiled", env={"PYTHONWARNINGS": "error:Using `torch.compile"})
-    expect_equal(under_us, run_bare("mlp", "compiled"), "results, and nodes of the exported graph")
+    under_us, output = run_step("compiled", ["mlp"], env={"PYTHONWARNINGS": "error:Using `torch.compile"})
+    expect_equal(under_us, alone()["compiled"], "results, and nodes of the exported graph")
     names = {event["name"] for event in events(output) if event["event"] == "range_push"}
     assert {"Sequential:Sequential", "Sequential.0:Linear"} <= names, names
 
@@ -261,9 +258,9 @@ def modules_have_the_names_of_named_modules():
 
 @case
 def the_profiler_is_left_alone():
-    all_under_us, _ = witnessed()
-    for model, bare in run_bare([*MODELS, INDUCTOR], "witness").items():
-        under_us = all_under_us[model]
+    results, _ = trained()
+    for model, bare in alone()["witness"].items():
+        under_us = results["witness"][model]
         expect_equal(under_us["memory"], bare["memory"], f"memory that torch.profiler saw of {model}")
         expect_equal(under_us["columns"], bare["columns"], f"memory columns of torch.profiler, of {model}")
         # Numbers of autograd nodes begin elsewhere: some were made to find out where things lie.
@@ -274,9 +271,9 @@ def the_profiler_is_left_alone():
 
 @case
 def training_comes_to_the_same_losses_and_gradients():
-    under_us, _ = trained()
-    for model, bare in run_bare([*MODELS, INDUCTOR], "run").items():
-        expect_equal(under_us[model], bare, f"losses and gradients of {model}")
+    results, _ = trained()
+    for model, bare in alone()["run"].items():
+        expect_equal(results["run"][model], bare, f"losses and gradients of {model}")
 
 
 main()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The stand-in for PyTorch in test/torch_stand_in, built for a Python of this machine."""
 
+import pathlib
 import shutil
 
 import pythons
-from harness import ROOT, expect_equal, missing, need_command, run, scratch
+from harness import ROOT, expect_equal, missing, need_command, once, run
 
 SOURCES = ROOT / "test/torch_stand_in"
 
@@ -17,8 +18,12 @@ def find_python():
 
 
 def build(python, layout):
-    """The folder with the package."""
-    compiler, folder = need_command("g++"), scratch("package")
+    """The folder with the package, which the first case of a run that needs it makes."""
+    return pathlib.Path(once(f"torch-stand-in-{layout}{python.suffix}", lambda folder: str(built_in(folder, python, layout))))
+
+
+def built_in(folder, python, layout):
+    compiler = need_command("g++")
     shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     common = ["-g", "-fPIC", "-shared", f"-L{folder}", "-Wl,-rpath,$ORIGIN,-rpath,$ORIGIN/.."]
     for command in (

@@ -47,7 +47,7 @@ def each_function_of_an_accelerator_is_called_as_cpp_does():
 def built(python):
     """The accelerator, against this PyTorch's own headers."""
     library = scratch("accelerator") / "accelerator.so"
-    torch = run([python, "-c", "import torch, os; print(os.path.dirname(torch.__file__))"]).stdout.decode().strip()
+    torch = run([python, "-c", "import importlib.util as util; print(*util.find_spec('torch').submodule_search_locations)"]).stdout.decode().strip()
     compiled("c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-DREAL", f"-I{torch}/include", "-o", library,
              SOURCES / "accelerator.cc", f"{torch}/lib/libtorch_cpu.so", "-Wl,--allow-shlib-undefined")
     return library
@@ -94,7 +94,7 @@ def operators_have_the_times_of_an_accelerators_own_clock():
     library = built(python)
     for n in (1, 20 if IS_QUICK else 1000):
         output = scratch()
-        result = run([python, "-c", PROGRAM, library, n], agent_environment(output))
+        result = run([python, "-c", PROGRAM, library, n], agent_environment(output, TORSH_PROFILER_ACTIVITIES="torch"))
         expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-3000:]}\n")
         found = events(output)
         expected = expected_times(found, int(result.stdout))

@@ -70,7 +70,8 @@ wheel: all package-needs $(STATIC_BINARIES) ## make dist/torsh-VERSION-py3-none-
 	$(call stage,$(WHEEL_STAGE),,$(PACKAGE)/bin)
 	@find $(STATIC)/shared -type f -exec install -m 644 {} $(WHEEL_STAGE)/lib/torsh/ \;
 	@strip --strip-unneeded $(WHEEL_STAGE)/lib/torsh/libtorshagent.so
-	@test/check/glibc 2.28 $(WHEEL_STAGE)/bin/torsh $(WHEEL_STAGE)/lib/torsh/torsh-writer $(WHEEL_STAGE)/lib/torsh/*.so*
+	@test/check/glibc 2.28 $(WHEEL_STAGE)/bin/torsh $(WHEEL_STAGE)/lib/torsh/torsh-writer $(WHEEL_STAGE)/lib/torsh/*.so* || \
+		{ echo "make the wheel on Debian 11 or 12: this release's libraries need a newer glibc" >&2; exit 1; }
 	@$(PYTHON) tools/package/wheel.py $(VERSION) manylinux_2_28_$(ARCH) $(WHEEL_STAGE) $(STATIC)/licences $(DIST)
 
 # ---- the Debian package ---------------------------------------------------------------------------------------------

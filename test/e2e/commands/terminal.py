@@ -19,7 +19,7 @@ from harness import *  # noqa: E402,F403
 SYNTHETIC = BUILD / "test/synthetic"
 SIZES = ((80, 24), (160, 50))
 TABLES = (["ops"], ["ops", "--group", "shape"], ["steps"], ["steps", "--all"], ["modules"], ["tensors"], ["regions"],
-          ["kernels"], ["report"], ["report", "--verbose"])
+          ["kernels"], ["report"], ["report", "--verbose"], ["peak"])
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

@@ -13,7 +13,9 @@
 #include "tools/terminal/style.h"
 #include "tools/terminal/width.h"
 
-#define NUMBERS_COLUMNS 53 /* columns left of WHERE */
+#define NUMBERS_COLUMNS 34 /* columns left of WHERE, without GROWTH */
+#define GROWTH_COLUMNS 15
+#define STEPS_BYTES 64
 #define FUNCTION_COLUMNS 32
 #define PLACE_COLUMNS 24 /* minimum, if the terminal is wide enough */
 #define INDENT_COLUMNS 8
@@ -48,61 +50,101 @@ static const char *put_blocks(const struct site_rows *rows, uint64_t blocks, cha
 	return out;
 }
 
-static void print_numbers(FILE *out, const struct site_rows *rows, size_t i)
+/* Returns whether the row has a growth in bytes per step, which is set. */
+static bool has_growth(const struct site_rows *rows, const struct allocation_site *site,
+		       uint64_t *step_bytes)
+{
+	uint64_t steps = site->process->steps.late_steps;
+
+	if (!rows->has_growth)
+		return torsh_site_grows(site, step_bytes);
+	*step_bytes = steps ? (site->bytes + steps / 2) / steps : 0;
+	return steps != 0;
+}
+
+/* The column is left out if no row would have a value there. */
+static bool has_growth_column(const struct site_rows *rows)
+{
+	uint64_t step_bytes;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		if (has_growth(rows, &rows->items[i], &step_bytes))
+			return true;
+	}
+	return false;
+}
+
+static void print_numbers(FILE *out, const struct site_rows *rows, size_t i, bool shows_growth)
 {
 	const struct allocation_site *site = &rows->items[i];
-	uint64_t steps = site->process->steps.late_steps, step_bytes = 0;
-	bool is_growing = rows->has_growth ? steps != 0 : torsh_site_grows(site, &step_bytes);
+	uint64_t step_bytes = 0;
 	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES + 1], text[SIZE_TEXT_BYTES];
 	char share[SIZE_TEXT_BYTES] = "", growth[SIZE_TEXT_BYTES + 8] = "";
 
-	if (rows->has_growth && steps)
-		step_bytes = (site->bytes + steps / 2) / steps;
 	if (rows->whole_bytes)
 		torsh_size_percent((double)site->bytes, (double)rows->whole_bytes, share);
-	if (is_growing)
+	if (has_growth(rows, site, &step_bytes))
 		snprintf(growth, sizeof(growth), "%s/step", torsh_size_human(step_bytes, text));
-	fprintf(out, "%3zu %9s %7s %9s %14s   ", i + 1, torsh_size_human(site->bytes, bytes), share,
-		put_blocks(rows, site->blocks, blocks), growth);
+	fprintf(out, "%3zu %9s %7s %9s ", i + 1, torsh_size_human(site->bytes, bytes), share,
+		put_blocks(rows, site->blocks, blocks));
+	if (shows_growth)
+		fprintf(out, "%14s ", growth);
+	fputs("  ", out);
 }
 
-static void print_steps(FILE *out, const struct allocation_site *site)
+/* Put "in steps 1 to 400, pid 12" into out, "" if neither is known or wanted. */
+static void put_steps(const struct site_rows *rows, const struct allocation_site *site,
+		      char out[STEPS_BYTES])
 {
-	if (!site->last_step)
-		return;
-	if (!site->first_step)
-		fprintf(out, "  up to step %" PRIu32, site->last_step - 1);
-	else if (site->first_step == site->last_step)
-		fprintf(out, "  in step %" PRIu32, site->last_step - 1);
-	else
-		fprintf(out, "  in steps %" PRIu32 " to %" PRIu32, site->first_step - 1,
-			site->last_step - 1);
+	size_t n;
+
+	*out = '\0';
+	if (site->last_step && !site->first_step)
+		snprintf(out, STEPS_BYTES, "up to step %" PRIu32, site->last_step - 1);
+	else if (site->last_step && site->first_step == site->last_step)
+		snprintf(out, STEPS_BYTES, "in step %" PRIu32, site->last_step - 1);
+	else if (site->last_step)
+		snprintf(out, STEPS_BYTES, "in steps %" PRIu32 " to %" PRIu32, site->first_step - 1,
+			 site->last_step - 1);
+	n = strlen(out);
+	if (rows->with_pid)
+		snprintf(out + n, STEPS_BYTES - n, "%spid %" PRIu32, n ? ", " : "",
+			 site->process->pid);
 }
 
-static void print_where(FILE *out, const struct site_rows *rows, const struct allocation_site *site,
-			const struct folded_stack *stack)
+/* Print the blamed line in so many columns, 0: any number. Returns how many it takes. */
+static size_t print_line(FILE *out, const struct frame *frame, size_t columns)
 {
 	const char *directory = torsh_working_directory();
-	size_t limit = torsh_width_limit();
-	size_t columns = limit > NUMBERS_COLUMNS + 16 ? limit - NUMBERS_COLUMNS : limit ? 16 : 0;
-	const struct frame *frame;
-	char *place, *function;
+	char *place = fit(torsh_short_place(frame, directory), columns, CUT_START);
+	char *function = fit(torsh_short_frame(frame), columns ? FUNCTION_COLUMNS : 0, CUT_MIDDLE);
+	size_t n_place = torsh_columns_of(place), n_function = torsh_columns_of(function);
 
-	if (stack->blamed.where == FRAME_NONE) {
-		fputs("(no stack was recorded)", out);
-	} else {
-		frame = site->frames[stack->blamed.where];
-		place = fit(torsh_short_place(frame, directory), columns, CUT_START);
-		function = fit(torsh_short_frame(frame), limit ? FUNCTION_COLUMNS : 0, CUT_MIDDLE);
-		torsh_style_print(out, STYLE_PLACE, "%s", place);
-		if (!columns || torsh_columns_of(place) + torsh_columns_of(function) < columns)
-			fprintf(out, " %s", function);
-		free(place);
-		free(function);
-	}
-	print_steps(out, site);
-	if (rows->with_pid)
-		fprintf(out, ", pid %" PRIu32, site->process->pid);
+	torsh_style_print(out, STYLE_PLACE, "%s", place);
+	n_function = columns && n_place + n_function >= columns ? 0 : n_function + 1;
+	if (n_function)
+		fprintf(out, " %s", function);
+	free(place);
+	free(function);
+	return n_place + n_function;
+}
+
+/* Steps that the line has no columns for are on the next one. */
+static void print_where(FILE *out, const struct site_rows *rows, const struct allocation_site *site,
+			const struct folded_stack *stack, size_t n_left)
+{
+	size_t limit = torsh_width_limit(), n;
+	size_t columns = limit > n_left + 16 ? limit - n_left : limit ? 16 : 0;
+	char steps[STEPS_BYTES];
+
+	put_steps(rows, site, steps);
+	if (stack->blamed.where == FRAME_NONE)
+		n = (size_t)fprintf(out, "(no stack was recorded)");
+	else
+		n = print_line(out, site->frames[stack->blamed.where], columns);
+	if (*steps)
+		fprintf(out, "%s%s", columns && n + 2 + strlen(steps) > columns ? "\n      " : "  ",
+			steps);
 	fputc('\n', out);
 }
 
@@ -151,7 +193,7 @@ static void print_frame(FILE *out, const struct frame *frame, bool is_marked)
 	free(place);
 }
 
-static void print_site(FILE *out, const struct site_rows *rows, size_t i)
+static void print_site(FILE *out, const struct site_rows *rows, size_t i, bool shows_growth)
 {
 	const struct allocation_site *site = &rows->items[i];
 	const struct frame *const *frames = site->frames;
@@ -161,8 +203,8 @@ static void print_site(FILE *out, const struct site_rows *rows, size_t i)
 	struct folded_stack stack;
 
 	torsh_folded_stack(&stack, frames, site->n_frames, max_rows, directory);
-	print_numbers(out, rows, i);
-	print_where(out, rows, site, &stack);
+	print_numbers(out, rows, i, shows_growth);
+	print_where(out, rows, site, &stack, NUMBERS_COLUMNS + (shows_growth ? GROWTH_COLUMNS : 0));
 	print_scope(out, site);
 	for (size_t k = 0; k < stack.n; k++) {
 		const struct folded_row *row = &stack.rows[k];
@@ -183,12 +225,16 @@ static void print_site(FILE *out, const struct site_rows *rows, size_t i)
 
 void torsh_site_rows_print(FILE *out, const struct site_rows *rows)
 {
+	bool shows_growth = has_growth_column(rows);
+
 	if (!rows->n)
 		return;
-	fprintf(out, "\n%13s %7s %9s %14s   WHERE\n", rows->heading,
-		rows->whole_bytes ? "SHARE" : "", "BLOCKS", "GROWTH");
+	fprintf(out, "\n%13s %7s %9s ", rows->heading, rows->whole_bytes ? "SHARE" : "", "BLOCKS");
+	if (shows_growth)
+		fprintf(out, "%14s ", "GROWTH");
+	fputs("  WHERE\n", out);
 	for (size_t i = 0; i < rows->n; i++)
-		print_site(out, rows, i);
+		print_site(out, rows, i, shows_growth);
 }
 
 static bool is_same_line(const struct frame *a, const struct frame *b)

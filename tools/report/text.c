@@ -14,6 +14,8 @@
 #include "tools/recording/losses.h"
 #include "tools/terminal/style.h"
 
+#define PACKAGES_SHOWN 3u
+
 #define FUNCTION_COLUMNS 44
 #define FUNCTION_LONGEST 150 /* columns: longer C++ templates are cut here; JSON has them whole */
 
@@ -362,6 +364,22 @@ void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppres
 		print_kept_part(out, &is_first, "by shells and helpers", parts.helpers);
 	}
 	fputc('\n', out);
+}
+
+char *torsh_text_imports(const struct kept_imports *imports)
+{
+	char *text = NULL, bytes[SIZE_TEXT_BYTES];
+	size_t n_text;
+	FILE *out = torsh_need(open_memstream(&text, &n_text));
+
+	for (size_t i = 0; i < imports->n && i < PACKAGES_SHOWN; i++)
+		fprintf(out, "%s%s %s", i ? ", " : "", imports->items[i].package,
+			torsh_size_human(imports->items[i].bytes, bytes));
+	if (imports->n > PACKAGES_SHOWN)
+		fputs(", ...", out);
+	if (fclose(out) != 0)
+		torsh_die("out of memory");
+	return text;
 }
 
 void torsh_text_helpers(FILE *out, const struct helper_leaks *helpers)

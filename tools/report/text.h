@@ -84,6 +84,12 @@ void torsh_text_resident(FILE *out, const struct recorded_process *process);
 void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppress *suppress);
 
 /*
+ * Returns "torch 131 MiB, encodings 57.2 KiB", the packages with most first and "..." for the
+ * others. The caller frees it.
+ */
+char *torsh_text_imports(const struct kept_imports *imports);
+
+/*
  * Print "Shells and helpers that the command went through: 12.0 KiB in 300 blocks of 5 processes";
  * nothing if none leaked.
  */

@@ -113,6 +113,16 @@ def peaks_are_the_same_everywhere():
 
 
 @case
+def what_imports_held_is_one_line_of_peak_and_of_report():
+    _, _, output = recorded()
+    text = torsh("peak", output)
+    line = re.search(r"^Imports of packages held (\S+ \S+) of the heap, (\S+%): (.*)  \(-v", text, re.M)
+    row = re.search(r"^ +(\S+ \S+) +(\S+%)  imports of packages: (.*)", torsh("report", output), re.M)
+    expect_equal(line.groups(), row.groups(), "bytes, share and packages")
+    assert "Imports of packages" not in torsh("peak", output, "-v"), text
+
+
+@case
 def sizes_have_one_unit_and_samples_are_called_so():
     words, _, output = recorded()
     for text in (words, *(torsh(command, output) for command in ("leaks", "peak", "report"))):

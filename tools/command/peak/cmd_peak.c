@@ -9,6 +9,7 @@
 #include "tools/command/peak/peak_moments.h"
 #include "tools/command/peak/peak_view.h"
 #include "tools/frames/folded_stack.h"
+#include "tools/memory/leaks/peak_holders.h"
 
 #define TEXT_LIMIT 20
 #define TEXT_LIMIT_MAPPED 5
@@ -150,6 +151,21 @@ static void put_arenas_first(struct peak_view *view)
 	sites->n_room = sites->n;
 }
 
+/* In JSON, and where stacks are wanted as they are, the sites of imports are among the others. */
+static void collect_heap(struct peak_view *view, const struct read_options *options)
+{
+	const struct reading *reading = view->reading;
+	struct peak_holders holders = {.sites = view->heap};
+
+	if (options->is_json || options->is_verbose || options->has_depth) {
+		torsh_peak_collect(&view->heap, &view->peak, reading->recording);
+		return;
+	}
+	torsh_peak_holders_find(&holders, &view->peak, reading->recording, reading->symbols);
+	view->heap = holders.sites;
+	view->imports = holders.imports;
+}
+
 static void show_peak(struct read_options *options, struct reading *reading, const char *device)
 {
 	struct peak_view view = {.reading = reading, .device.name = device};
@@ -166,7 +182,7 @@ static void show_peak(struct read_options *options, struct reading *reading, con
 	if (view.device.name)
 		torsh_peak_device_collect(&view);
 	else
-		torsh_peak_collect(&view.heap, &view.peak, reading->recording);
+		collect_heap(&view, options);
 	torsh_sites_collect(&view.mapped, view.mapper, SITES_MAPPED);
 	torsh_sites_mark_arenas(&view.mapped, reading->symbols);
 	torsh_sites_merge_stacks(&view.heap, reading->symbols);
@@ -188,6 +204,7 @@ static void show_peak(struct read_options *options, struct reading *reading, con
 	}
 	torsh_sites_free(&view.heap);
 	torsh_sites_free(&view.mapped);
+	free(view.imports.items);
 	if (view.device.name)
 		torsh_peak_device_close(&view.device);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh peak as text: the moment, then what held most. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "tools/base/size.h"
 #include "tools/command/peak/peak_view.h"
@@ -114,10 +115,28 @@ static void print_mapped(const struct peak_view *view)
 		    "MAPPED");
 }
 
+/* What imports held, which is many small sites, is a line. */
+static void print_imports(const struct peak_view *view)
+{
+	const struct kept_imports *imports = &view->imports;
+	char bytes[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES], *packages;
+
+	if (!imports->n)
+		return;
+	packages = torsh_text_imports(imports);
+	torsh_text_heading(
+		stdout, "Imports of packages held %s of the heap, %s: %s  (-v lists their stacks)",
+		torsh_size_human(imports->bytes, bytes),
+		torsh_size_percent((double)imports->bytes, (double)view->peak.bytes, share),
+		packages);
+	free(packages);
+}
+
 static void print_held(const struct peak_view *view)
 {
 	size_t n_left = view->heap.n - view->n_heap;
 
+	print_imports(view);
 	print_sites(view, view->heap.items, view->n_heap, view->peak.bytes, "HELD");
 	torsh_text_smaller(stdout, n_left);
 }

@@ -4,6 +4,7 @@
 #define TORSH_COMMAND_PEAK_PEAK_VIEW_H
 
 #include "tools/command/reading.h"
+#include "tools/memory/leaks/kept_imports.h"
 #include "tools/memory/peak.h"
 #include "tools/report/device_report.h"
 #include "tools/report/device_shared_report.h"
@@ -29,6 +30,8 @@ struct peak_view {
 	const struct recorded_process *mapper;
 	struct allocation_sites heap, mapped;
 	size_t n_heap, n_mapped; /* number printed */
+	/* held at the peak and left out of heap; empty in JSON and with --verbose or --depth */
+	struct kept_imports imports;
 	uint64_t arena_bytes; /* bytes of CPython's arenas, of all mapped */
 	bool is_verbose;
 	size_t max_rows; /* of frames per site; 0: all */

@@ -16,7 +16,6 @@
 
 #define LINES_SHOWN 3u
 #define SITES_NAMED 100u /* sites with the largest usage, which get a line */
-#define PACKAGES_SHOWN 3u
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
@@ -157,13 +156,9 @@ static void print_held(uint64_t bytes, uint64_t whole, const char *what)
 /* Print "imports: torch 90 MiB, numpy 5 MiB", by package. */
 static void print_imports(const struct kept_imports *imports, uint64_t whole)
 {
-	char *packages = NULL, *text, bytes[SIZE_TEXT_BYTES];
+	char *packages = torsh_text_imports(imports);
+	char *text = torsh_need_text("imports of packages: %s", packages);
 
-	for (size_t i = 0; i < imports->n && i < PACKAGES_SHOWN; i++)
-		packages = torsh_screen_append(packages, "%s %s", imports->items[i].package,
-					       torsh_size_human(imports->items[i].bytes, bytes));
-	text = torsh_need_text("imports of packages: %s%s", packages ? packages : "",
-			       imports->n > PACKAGES_SHOWN ? ", ..." : "");
 	print_held(imports->bytes, whole, text);
 	free(text);
 	free(packages);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which line before is which one after: of functions that stay, move within a file or to another. */
+/* Lines that are matched: of functions that stay, move within a file or to another one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@ enum html_frame_kind {
 	HTML_FRAME_IMPORT, /* consecutive frames of Python's import system */
 };
 
-/* What the page makes of the kinds of tools/frames/frame_kind.h; the names are in page/frames.js. */
+/* The kinds of tools/frames/frame_kind.h, merged for the page; names are in page/frames.js. */
 enum html_frame_category {
 	HTML_CATEGORY_OWN, /* the user's */
 	HTML_CATEGORY_LIBRARY, /* Python of a package or of the standard library */

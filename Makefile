@@ -27,6 +27,8 @@ STRICT ?=
 WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined)
 OPTIMISE ?= -g -O2
+# What the tools have instead, e.g. -O0.
+TOOL_OPTIMISE ?=
 COMMON := $(OPTIMISE) $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -fno-omit-frame-pointer
 
 # files_below FOLDERS,ENDINGS: the files with these endings, recursively.
@@ -95,7 +97,7 @@ TOOL_LIB := $(BUILD)/libtorshtools.a
 TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
 
 TOOL_MODULES := libprotobuf-c libzstd libxxhash libdw libelf zlib ncursesw libevent_extra libevent_core
-TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL $(GEN_INCLUDE) $(SANITIZE_FLAGS)
+TOOL_FLAGS := -std=c11 $(COMMON) $(TOOL_OPTIMISE) $(GLIBC_FLAGS) -DTORSH_TOOL $(GEN_INCLUDE) $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
 # Not every tool needs all of them: the writer has no user interface.
 TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm $(GLIBC_LINK) $(TOOL_WRAPS)

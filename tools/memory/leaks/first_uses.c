@@ -131,8 +131,7 @@ static struct line_counts count_lines(struct address_kinds *kinds)
 }
 
 /*
- * How often a line ran, at most: of all that it allocates some is allocated once a call. A tenth is
- * left out: what only the first call allocates.
+ * How often a line ran, at most: of all that it allocates some is allocated once a call.
  */
 static uint64_t calls_of(const struct line_counts *counts, uint64_t line_key)
 {
@@ -148,7 +147,7 @@ static uint64_t calls_of(const struct line_counts *counts, uint64_t line_key)
 	}
 	for (end = first; end < counts->n && counts->items[end].line_key == line_key;)
 		end++;
-	return end > first ? counts->items[first + (end - first) / 10].allocs : 0;
+	return end > first ? counts->items[first + torsh_call_rank(end - first)].allocs : 0;
 }
 
 /* ---- which sites are repeated ---------------------------------------------------------------- */

@@ -13,6 +13,8 @@
  */
 #define REPEATED_NATIVE 128
 
+#define FEW_STACKS 10
+
 enum import_part {
 	PART_NONE,
 	PART_READ, /* reading a module's file */
@@ -53,6 +55,11 @@ uint32_t torsh_python_line_of(const struct recorded_process *process, uint32_t s
 			return stack;
 	}
 	return 0;
+}
+
+size_t torsh_call_rank(size_t n)
+{
+	return n < FEW_STACKS ? n / 2 : n / 10;
 }
 
 static enum frame_kind kind_of(struct address_kinds *kinds, uint32_t stack)

@@ -20,6 +20,13 @@ bool torsh_is_import(const struct recorded_process *process, uint32_t address);
 /* Returns the stack, or the innermost of its callers, that ends in a Python line; 0: none. */
 uint32_t torsh_python_line_of(const struct recorded_process *process, uint32_t stack);
 
+/*
+ * Returns which of n sorted counts of allocations below a Python line is how often the line ran.
+ * The lowest are ignored, because some is allocated only by the first call: of few stacks half, of
+ * many a tenth.
+ */
+size_t torsh_call_rank(size_t n);
+
 /* Find the imports that ran more than once. torsh_import_runs_end frees the result. */
 void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kinds);
 

@@ -95,8 +95,7 @@ static uint32_t *find_lines(struct address_kinds *kinds)
 }
 
 /*
- * Returns an upper bound of how often a Python line ran: each call allocates something once. The
- * tenth with the lowest counts is ignored, because some is allocated only by the first call.
+ * Returns an upper bound of how often a Python line ran: each call allocates something once.
  */
 static uint64_t calls_of(struct address_kinds *kinds, const uint32_t *lines, uint32_t line)
 {
@@ -117,7 +116,7 @@ static uint64_t calls_of(struct address_kinds *kinds, const uint32_t *lines, uin
 	if (!n)
 		return 0;
 	qsort(allocs, n, sizeof(*allocs), compare_counts);
-	calls = allocs[n / 10];
+	calls = allocs[torsh_call_rank(n)];
 	free(allocs);
 	return calls;
 }

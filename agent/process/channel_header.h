@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Fills the header of a process's channel: what the process is, and which clock stamps its events. */
+/*
+ * Fills the header of a process's channel: what the process is, and which clock stamps its events.
+ */
 #ifndef TORSH_AGENT_PROCESS_CHANNEL_HEADER_H
 #define TORSH_AGENT_PROCESS_CHANNEL_HEADER_H
 

@@ -284,9 +284,10 @@ static inline int torsh_memory_begin(struct torsh_memory *memory)
 }
 
 /*
- * Likewise, and the recording keeps what is live at the window's highest moment, exactly. In a range
- * that is around the window, `torsh peak --region NAME` shows it by line; torsh_snapshot has it once
- * the window is closed. At most 16 such windows are open at one time, and the latest 16 kept.
+ * Likewise, and the recording keeps what is live at the window's highest moment, exactly. In a
+ * range that is around the window, `torsh peak --region NAME` shows it by line; torsh_snapshot has
+ * it once the window is closed. At most 16 such windows are open at one time, and the latest 16
+ * kept.
  */
 static inline int torsh_memory_begin_with_lines(struct torsh_memory *memory)
 {
@@ -344,11 +345,11 @@ static inline int torsh_resume(void)
 }
 
 /*
- * Files of what the session holds now, while it goes on. The torsh command that belongs to the agent
- * writes them, outside of this process, which waits for it: seconds for a large session. A relative
- * path is in the working directory. They return 0 or -errno: as torsh_memory_read does, -EINVAL for
- * a path, a format or a mark that the command refuses, -EIO if it fails otherwise, -ENAMETOOLONG for
- * paths of more than 4095 bytes and other texts of more than 255.
+ * Files of what the session holds now, while it goes on. The torsh command that belongs to the
+ * agent writes them, outside of this process, which waits for it: seconds for a large session. A
+ * relative path is in the working directory. They return 0 or -errno: as torsh_memory_read does,
+ * -EINVAL for a path, a format or a mark that the command refuses, -EIO if it fails otherwise,
+ * -ENAMETOOLONG for paths of more than 4095 bytes and other texts of more than 255.
  */
 static inline int torsh_file_call_(enum torsh_call_ verb, const char *argument, const char *path)
 {

@@ -143,8 +143,8 @@ static bool is_any(const struct time_window *windows, size_t n)
 }
 
 /*
- * Returns where a window since a mark begins: at the mark, or a little before it where times are not
- * exact. A program often allocates right after its mark; a block that may be older by the
+ * Returns where a window since a mark begins: at the mark, or a little before it where times are
+ * not exact. A program often allocates right after its mark; a block that may be older by the
  * resolution of its time then counts, instead of being undecided.
  */
 static uint64_t since_ns(const struct time_window *window, uint64_t mark_ns)

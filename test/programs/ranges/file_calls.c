@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- *	file_calls FOLDER
- *
- * Writes files of its session by torsh.h into FOLDER, which is its working directory: snapshots from
- * eight threads, an export, what leaked since a mark, and the same of a forked child. Prints the
- * results of calls, and the bytes that it lost. test/e2e/ranges/memory_calls.py has them.
+ * file_calls FOLDER  Writes files of its session by torsh.h into FOLDER, which is its working
+ * directory: snapshots from eight threads, an export, what leaked since a mark, and the same of a
+ * forked child. Prints the results of calls, and the bytes that it lost.
+ * test/e2e/ranges/memory_calls.py has them.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -105,9 +105,9 @@ static enum sim_unit unit_of(const struct sim_work *work)
 }
 
 /*
- * Whether the program can see that it happened without a call of CUDA. The virtual clock is moved on
- * behind its back only for what it might be waiting for outside of CUDA: how far it comes between
- * two calls depends on the machine.
+ * Whether the program can see that it happened without a call of CUDA. The virtual clock is moved
+ * on behind its back only for what it might be waiting for outside of CUDA: how far it comes
+ * between two calls depends on the machine.
  */
 static bool is_visible(const struct sim_work *work)
 {

@@ -344,7 +344,8 @@ static const struct {
 	/* Without the right to execute this bit means locks. */
 	{02745, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, false},
 	/*
-	 * The real numbers count: a process that took on others has more rights for its children, too.
+	 * The real numbers count: a process that took on others has more rights for its children,
+	 * too.
 	 */
 	{0755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, false}, true},
 	{0755, ROOT, ROOT, NULL, false, {USER, USER, USER, OTHER, false}, true},

@@ -15,8 +15,8 @@ enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY, N_SPACES };
 enum space torsh_device_space(uint32_t kind);
 
 /*
- * Returns the first range of a space that overlaps [start, end), or NULL. Its owner is the number of
- * a block; it is valid until ranges change.
+ * Returns the first range of a space that overlaps [start, end), or NULL. Its owner is the number
+ * of a block; it is valid until ranges change.
  */
 const struct address_range *torsh_device_blocks_find(const struct device_blocks *blocks,
 						     enum space space, uint64_t start,
@@ -31,8 +31,8 @@ void torsh_device_blocks_drop(struct device_blocks *blocks, enum space space,
 			      const struct address_range *range);
 
 /*
- * End what lives in [begin, end), where something new was allocated: its free was not recorded. Each
- * name counts as an implicit free.
+ * End what lives in [begin, end), where something new was allocated: its free was not recorded.
+ * Each name counts as an implicit free.
  */
 void torsh_device_blocks_end_overlapped(struct device_blocks *blocks, enum space space,
 					uint64_t begin, uint64_t end);

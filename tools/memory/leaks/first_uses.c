@@ -263,8 +263,11 @@ char **torsh_first_uses_find(struct address_kinds *kinds, const struct allocatio
 	size_t n_used = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct use use = is_decided[i] ? (struct use){0} : use_of(kinds, sites[i].stack);
+		struct use use;
 
+		if (is_decided[i])
+			continue;
+		use = use_of(kinds, sites[i].stack);
 		if (use.is_of_library)
 			used[n_used++] = (struct used_site){&sites[i], use, i};
 	}

@@ -77,8 +77,8 @@ struct leaks {
 	struct kept_imports imports; /* sorted */
 	struct kept_imports first_uses; /* sorted; no rule took any */
 	/*
-	 * when their process ended, or at an exec: found, of helpers, bookkeeping, suppressed, kept by
-	 * packages
+	 * when their process ended, or at an exec: found, of helpers, bookkeeping, suppressed, kept
+	 * by packages
 	 */
 	uint64_t alive_blocks, alive_bytes;
 	uint64_t exec_blocks, exec_bytes; /* of all processes */

@@ -17,8 +17,8 @@ struct window_parts {
 };
 
 /*
- * Split a site of SITES_LIVE. Of a part, usable bytes are unknown, and so are the steps of its first
- * and last block unless these are those of the site.
+ * Split a site of SITES_LIVE. Of a part, usable bytes are unknown, and so are the steps of its
+ * first and last block unless these are those of the site.
  */
 void torsh_window_parts_find(struct window_parts *parts, const struct time_window *window,
 			     const struct allocation_site *site);

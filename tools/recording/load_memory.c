@@ -25,34 +25,36 @@ bool torsh_load_can_walk(struct recording *recording, const struct recorded_proc
 static void *take_row(struct recording *recording, const struct recorded_process *process,
 		      struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
-	size_t n_known = rows->n_row_of > process->n_stacks ? rows->n_row_of : process->n_stacks;
+	size_t n_known = torsh_sparse_array_room(&rows->row_of);
+	uint32_t *number;
 	char *row;
 
 	if (stack >= STACKS_MAX) {
 		recording->n_bad_rows++;
 		return NULL;
 	}
-	if (!torsh_load_can_reach(recording, n_known, stack, sizeof(*rows->row_of)))
+	n_known = n_known > process->n_stacks ? n_known : process->n_stacks;
+	if (!torsh_load_can_reach(recording, n_known, stack, sizeof(*number)))
 		return NULL;
-	rows->row_of = torsh_array_extend(rows->row_of, (size_t)stack + 1, &rows->n_row_of,
-					  sizeof(*rows->row_of));
-	if (rows->row_of[stack])
-		return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
+	if (!rows->row_of.item_bytes)
+		torsh_sparse_array_create(&rows->row_of, sizeof(*number));
+	number = torsh_sparse_array_at(&rows->row_of, stack);
+	if (*number)
+		return (char *)rows->items + (*number - 1) * item_bytes;
 	if (!torsh_load_can_walk(recording, process, stack))
 		return NULL;
 	rows->items = torsh_array_reserve(rows->items, rows->n, &rows->n_room, item_bytes);
 	row = (char *)rows->items + rows->n * item_bytes;
 	*(uint32_t *)row = stack;
-	rows->row_of[stack] = (uint32_t)++rows->n;
+	*number = (uint32_t)++rows->n;
 	return row;
 }
 
-/* The first field of each row is its stack. */
-static void clear_rows(struct recorded_rows *rows, size_t item_bytes)
+static void clear_rows(struct recorded_rows *rows)
 {
-	for (size_t i = 0; i < rows->n; i++)
-		rows->row_of[*(uint32_t *)((char *)rows->items + i * item_bytes)] = 0;
-	rows->n = 0;
+	torsh_sparse_array_destroy(&rows->row_of);
+	free(rows->items);
+	*rows = (struct recorded_rows){0};
 }
 
 /* For a column that may be missing. */
@@ -204,7 +206,7 @@ static void begin_live(struct recorded_process *process, const Torsh__Live *row)
 {
 	/* A large table comes in several messages with the same time. */
 	if (!process->has_live || row->at_ns != process->live_ns) {
-		clear_rows(&process->live, sizeof(struct recorded_live));
+		clear_rows(&process->live);
 		process->n_live_groups = 0;
 	}
 	process->has_live = true;
@@ -253,7 +255,7 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 
 static void begin_growth(struct recorded_process *process, const Torsh__Growth *row)
 {
-	clear_rows(&process->survivors, sizeof(struct recorded_survivors));
+	clear_rows(&process->survivors);
 	process->steps = (struct profile_steps){
 		.rule = row->rule,
 		.n_parts = row->part_count,
@@ -372,8 +374,7 @@ static void load_joint_sum(struct recording *recording, const Torsh__Joint *row)
 	if (joint->is_there && joint->peak_number == row->peak_number)
 		return;
 	for (size_t i = 0; i < recording->n_processes; i++)
-		clear_rows(&recording->processes[i]->session_usages,
-			   sizeof(struct recorded_session_usage));
+		clear_rows(&recording->processes[i]->session_usages);
 	*joint = (struct recorded_session){
 		.is_there = true,
 		.peak_number = row->peak_number,

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "recording.pb-c.h"
+#include "tools/base/containers/sparse_array.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
 #define PROFILE_SEVERAL UINT32_MAX /* in place of a label: the blocks have several */
@@ -193,8 +194,7 @@ struct recorded_vm {
 struct recorded_rows {
 	void *items;
 	size_t n, n_room;
-	uint32_t *row_of; /* by stack: index + 1, 0: none */
-	size_t n_row_of;
+	struct sparse_array row_of; /* uint32_t by stack: index + 1, 0: none */
 };
 
 struct stack_views;

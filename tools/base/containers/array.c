@@ -9,10 +9,9 @@
 
 #define ROOM_LEAST 16u
 
-void *torsh_array_try_grow(void *items, size_t n, size_t *n_room, size_t item_bytes)
+/* Grow to `larger` items, unless there is room for n. Returns NULL without memory. */
+static void *grow(void *items, size_t n, size_t larger, size_t *n_room, size_t item_bytes)
 {
-	size_t larger = n + n / 2 + ROOM_LEAST;
-
 	if (n <= *n_room && items)
 		return items;
 	if (n > UINT32_MAX || larger > UINT32_MAX)
@@ -24,6 +23,11 @@ void *torsh_array_try_grow(void *items, size_t n, size_t *n_room, size_t item_by
 	torsh_memory_advise(items, larger * item_bytes);
 	*n_room = larger;
 	return items;
+}
+
+void *torsh_array_try_grow(void *items, size_t n, size_t *n_room, size_t item_bytes)
+{
+	return grow(items, n, n + n / 2 + ROOM_LEAST, n_room, item_bytes);
 }
 
 void *torsh_array_reserve(void *items, size_t n, size_t *n_room, size_t item_bytes)
@@ -40,7 +44,8 @@ void *torsh_array_extend(void *items, size_t n, size_t *n_room, size_t item_byte
 
 	if (n <= n_old)
 		return items;
-	items = torsh_memory_or_die(torsh_array_try_grow(items, n, n_room, item_bytes));
+	/* All room is zeroed, and so takes memory. */
+	items = torsh_memory_or_die(grow(items, n, n + n / 8 + ROOM_LEAST, n_room, item_bytes));
 	memset((char *)items + n_old * item_bytes, 0, (*n_room - n_old) * item_bytes);
 	return items;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The growing array of all tools. The caller owns the items, which come from malloc, and keeps
- * their number and the reserved number, all 0 at first. An array grows by half, in huge pages if
- * it is large, and holds fewer than 2^32 items, because they are numbered with 32 bits. Running
- * out of memory ends the program (memory.h), except in torsh_array_try_grow.
+ * their number and the reserved number, all 0 at first. An array grows by half (by an eighth in
+ * torsh_array_extend), in huge pages if it is large, and holds fewer than 2^32 items, because they
+ * are numbered with 32 bits. Running out of memory ends the program (memory.h), except in
+ * torsh_array_try_grow.
  */
 #ifndef TORSH_BASE_CONTAINERS_ARRAY_H
 #define TORSH_BASE_CONTAINERS_ARRAY_H

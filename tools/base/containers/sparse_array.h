@@ -23,6 +23,12 @@ void torsh_sparse_array_create(struct sparse_array *array, size_t item_bytes);
 /* Free all items. */
 void torsh_sparse_array_destroy(struct sparse_array *array);
 
+/* Returns the number of items up to the last one that may be allocated. */
+static inline size_t torsh_sparse_array_room(const struct sparse_array *array)
+{
+	return array->n_pieces << array->piece_bits;
+}
+
 /* Returns the i-th item, or NULL if its piece is not allocated. */
 static inline void *torsh_sparse_array_find(const struct sparse_array *array, size_t i)
 {

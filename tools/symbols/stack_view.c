@@ -163,13 +163,14 @@ static void keep(struct stack_views *views, size_t n, uint32_t stack)
 
 /*
  * Returns the view of a stack directly outside of a Python line; it is shared by all stacks inside
- * of it.
+ * of it. The first n_kept entries of the path stay.
  */
-static uint32_t show_outer(struct recorded_process *process, uint32_t stack, enum stack_view view)
+static uint32_t show_outer(struct recorded_process *process, uint32_t stack, size_t n_kept,
+			   enum stack_view view)
 {
 	struct stack_views *views = process->views;
 	uint32_t shown = 0;
-	size_t n = 0;
+	size_t n = n_kept;
 
 	for (; stack && stack < views->n_recorded; stack = process->stacks[stack].parent) {
 		if (views->outer[stack] != NOT_ASKED) {
@@ -178,7 +179,7 @@ static uint32_t show_outer(struct recorded_process *process, uint32_t stack, enu
 		}
 		keep(views, n++, stack);
 	}
-	while (n-- > 0) {
+	while (n-- > n_kept) {
 		uint32_t address = process->stacks[views->path[n]].address;
 
 		if (is_shown(process, address, false, view))
@@ -188,24 +189,31 @@ static uint32_t show_outer(struct recorded_process *process, uint32_t stack, enu
 	return shown;
 }
 
+/*
+ * What is shown of a stack. What several stacks share inside of a line of Python is shown once,
+ * too.
+ */
 static uint32_t make_shown(struct recorded_process *process, uint32_t stack, enum stack_view view)
 {
 	struct stack_views *views = process->views;
-	uint32_t line = stack, shown;
+	uint32_t outer = stack, shown; /* the innermost Python line, or a stack with a view */
 	size_t n = 0;
 
-	/* Find the innermost Python line. */
-	while (line && line < views->n_recorded &&
-	       !is_python(process, process->stacks[line].address))
-		line = process->stacks[line].parent;
-	shown = show_outer(process, line, view);
-	for (; stack != line; stack = process->stacks[stack].parent)
-		keep(views, n++, stack);
+	while (outer && outer < views->n_recorded && views->shown[outer] == NOT_ASKED &&
+	       !is_python(process, process->stacks[outer].address)) {
+		keep(views, n++, outer);
+		outer = process->stacks[outer].parent;
+	}
+	if (outer < views->n_recorded && views->shown[outer] != NOT_ASKED)
+		shown = views->shown[outer] - 1;
+	else
+		shown = show_outer(process, outer, n, view);
 	while (n-- > 0) {
-		uint32_t address = process->stacks[views->path[n]].address;
+		uint32_t inner = views->path[n], address = process->stacks[inner].address;
 
 		if (is_shown(process, address, true, view))
 			shown = push(process, shown, address);
+		views->shown[inner] = shown + 1;
 	}
 	return shown;
 }

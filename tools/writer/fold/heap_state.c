@@ -64,21 +64,32 @@ static void count_usable(struct heap *heap, const struct live_block *block, int 
 		heap->n_usable_unknown += (uint64_t)(int64_t)sign;
 }
 
-static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t bytes)
+/* Not inlined: the common path calls nothing. */
+static __attribute__((noinline)) void note_change(struct heap *heap, uint32_t number, int64_t n,
+						  int64_t bytes)
+{
+	struct heap_site *site = &heap->sites[number];
+
+	if (!site->is_touched) {
+		site->is_touched = true;
+		torsh_moments_touch(&heap->moments, number);
+	}
+	if (heap->window_peaks.n_open)
+		torsh_window_peaks_note(heap, number, n, bytes);
+	if (heap->session_heap)
+		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n,
+					bytes);
+}
+
+static inline void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t bytes)
 {
 	struct heap_site *site = &heap->sites[number];
 
 	torsh_site_usage_change(&site->live, &heap->tracker, heap->step_name, n, bytes);
 	site->is_changed = true;
-	if (__builtin_expect(!site->is_touched, 0)) {
-		site->is_touched = true;
-		torsh_moments_touch(&heap->moments, number);
-	}
-	if (__builtin_expect(heap->window_peaks.n_open != 0, 0))
-		torsh_window_peaks_note(heap, number, n, bytes);
-	if (__builtin_expect(heap->session_heap != NULL, 0))
-		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n,
-					bytes);
+	if (__builtin_expect(!site->is_touched || heap->window_peaks.n_open || heap->session_heap,
+			     0))
+		note_change(heap, number, n, bytes);
 }
 
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)

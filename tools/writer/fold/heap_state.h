@@ -35,16 +35,17 @@
 
 /* A stack that allocated blocks. */
 struct heap_site {
-	struct site_usage live;
-	uint32_t stack;
-	uint64_t allocs, alloc_bytes;
-	uint64_t temporary, temporary_bytes;
+	/* All that a free changes comes first: it is in one cache line, mostly. */
 	bool is_changed; /* since the last checkpoint */
 	bool is_touched; /* since the latest moment */
-	struct scope scope; /* of its blocks' allocations; HEAP_SCOPES_DIFFER: several */
 	bool is_ignored; /* its blocks are marked as not leaked */
 	/* a framework's allocator reported that it handed out one of its blocks */
 	bool is_of_tensors;
+	uint32_t stack;
+	struct site_usage live;
+	uint64_t allocs, alloc_bytes;
+	uint64_t temporary, temporary_bytes;
+	struct scope scope; /* of its blocks' allocations; HEAP_SCOPES_DIFFER: several */
 };
 
 /* State per event stream: a thread, or the signal handlers that interrupt its hooks. */

@@ -34,10 +34,10 @@ struct peak_tracker {
  */
 struct site_usage {
 	uint64_t bytes, n; /* current */
-	uint64_t base_bytes, base_n; /* at peak number `seen` */
 	uint32_t seen;
 	uint32_t first_step, last_step;
 	uint32_t base_first_step, base_last_step;
+	uint64_t base_bytes, base_n; /* at peak number `seen` */
 };
 
 /* Record the current sum as the peak. */

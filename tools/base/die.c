@@ -43,8 +43,12 @@ void *torsh_need(void *pointer)
 
 void *torsh_need_items(void *items, size_t n_old, size_t n_new, size_t item_bytes)
 {
-	char *all = torsh_need(reallocarray(items, n_new ? n_new : 1, item_bytes));
+	char *all;
 
+	/* Pages of a large new array that are never used take no memory. */
+	if (!items)
+		return torsh_need(calloc(n_new ? n_new : 1, item_bytes));
+	all = torsh_need(reallocarray(items, n_new ? n_new : 1, item_bytes));
 	if (n_new > n_old)
 		memset(all + n_old * item_bytes, 0, (n_new - n_old) * item_bytes);
 	return all;

@@ -2,6 +2,7 @@
 #include "tools/frames/address_kinds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/wire/channel.h"
 #include "tools/base/die.h"
@@ -15,6 +16,7 @@ void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorde
 		.directory = torsh_working_directory(),
 		.kinds = torsh_need_items(NULL, 0, process->n_addresses, 1),
 		.packages = torsh_need_items(NULL, 0, process->n_addresses, 1),
+		.imports = torsh_need_items(NULL, 0, process->n_addresses, 1),
 	};
 }
 
@@ -22,6 +24,7 @@ void torsh_address_kinds_end(struct address_kinds *kinds)
 {
 	free(kinds->kinds);
 	free(kinds->packages);
+	free(kinds->imports);
 	*kinds = (struct address_kinds){0};
 }
 
@@ -76,6 +79,24 @@ bool torsh_address_has_package(struct address_kinds *kinds, uint32_t address)
 				? 2
 				: 1;
 	return kinds->packages[address] == 2;
+}
+
+static bool is_import(const struct recorded_process *process, uint32_t address)
+{
+	const struct recorded_function *function = torsh_recording_function(process, address);
+
+	return function && function->file && function->name &&
+	       !strcmp(function->file, "<frozen importlib._bootstrap>") &&
+	       !strcmp(function->name, "_find_and_load");
+}
+
+bool torsh_address_is_import(struct address_kinds *kinds, uint32_t address)
+{
+	if (address >= kinds->process->n_addresses)
+		return false;
+	if (!kinds->imports[address])
+		kinds->imports[address] = is_import(kinds->process, address) ? 2 : 1;
+	return kinds->imports[address] == 2;
 }
 
 bool torsh_address_package(const struct recorded_process *process, uint32_t address, char *out,

@@ -13,7 +13,8 @@ struct address_kinds {
 	struct symbols *symbols;
 	const char *directory;
 	uint8_t *kinds; /* by address: a kind + 1, 0: not looked up */
-	uint8_t *packages; /* by address: 1 without a package, 2 with one, 0: not looked up */
+	/* by address: 1 it has none, or isn't one; 2 it has one, or is one; 0: not looked up */
+	uint8_t *packages, *imports;
 };
 
 /* Start; symbols may be NULL. The caller ends it. */
@@ -28,6 +29,9 @@ enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address
 
 /* Returns true if torsh_address_package has a name for the address. */
 bool torsh_address_has_package(struct address_kinds *kinds, uint32_t address);
+
+/* Returns true if the address is the function of the import system that runs a module. */
+bool torsh_address_is_import(struct address_kinds *kinds, uint32_t address);
 
 /* As torsh_frame_package, for an address. */
 bool torsh_address_package(const struct recorded_process *process, uint32_t address, char *out,

@@ -71,51 +71,67 @@ static size_t weigh(struct merger *merger, struct stack_place at,
 	return number;
 }
 
-struct import_of {
-	uint32_t stack; /* of the import system's outermost frame; 0: none */
-	char package[IMPORT_NAME_BYTES];
+/* Labels of the imports of one process, LABEL_NONE: not looked up. */
+struct import_labels {
+	struct address_kinds *kinds;
+	uint32_t *by_address; /* with the package's name */
+	uint32_t *by_stack; /* of the import: of any sample that has a name */
 };
+
+/* The label of the package that an import's stack names, or LABEL_NONE. */
+static uint32_t label_named(struct merger *merger, struct import_labels *labels, uint32_t named)
+{
+	char package[IMPORT_NAME_BYTES];
+
+	if (!torsh_address_has_package(labels->kinds, named))
+		return LABEL_NONE;
+	if (!labels->by_address[named]) {
+		torsh_address_package(merger->process, named, package, sizeof(package));
+		labels->by_address[named] = label_import(merger, package);
+	}
+	return labels->by_address[named];
+}
 
 /* Count samples by import, and others by stack. */
 static void merge_imports(struct merger *merger, const struct export_sample *samples, size_t n,
 			  struct symbols *symbols)
 {
 	const struct recorded_process *process = merger->process;
-	/*
-	 * The code of a package is read before a frame of it exists: the name is stored by stack,
-	 * from any sample.
-	 */
-	uint32_t *label_of = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*label_of));
-	struct import_of *imports = torsh_need_items(NULL, 0, n, sizeof(*imports));
+	struct kept_import_stack *imports = torsh_need_items(NULL, 0, n, sizeof(*imports));
 	struct address_kinds kinds;
 	struct import_runs runs;
+	struct import_labels labels = {
+		.kinds = &kinds,
+		.by_address = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(uint32_t)),
+		.by_stack = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(uint32_t)),
+	};
 
 	torsh_address_kinds_start(&kinds, process, symbols);
 	torsh_import_runs_find(&runs, &kinds);
 	for (size_t i = 0; i < n; i++) {
-		struct import_of *import = &imports[i];
-
-		import->stack =
-			torsh_kept_import_of(&kinds, &runs, samples[i].stack, import->package);
-		if (import->stack && *import->package && !label_of[import->stack])
-			label_of[import->stack] = label_import(merger, import->package);
+		imports[i] = torsh_kept_import_of(&kinds, &runs, samples[i].stack);
+		/* The code of a package is read before a frame of it exists. */
+		if (imports[i].stack && !labels.by_stack[imports[i].stack])
+			labels.by_stack[imports[i].stack] =
+				label_named(merger, &labels, imports[i].named);
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct stack_place at = {.stack = samples[i].stack};
-		uint32_t import = imports[i].stack;
+		uint32_t import = imports[i].stack, label;
 
 		if (import) {
 			at.stack = process->stacks[import].parent;
-			at.label = *imports[i].package ? label_import(merger, imports[i].package)
-				   : label_of[import]  ? label_of[import]
-						       : label_import(merger, "");
+			label = label_named(merger, &labels, imports[i].named);
+			label = label ? label : labels.by_stack[import];
+			at.label = label ? label : label_import(merger, "");
 		}
 		merger->item_of[i] = weigh(merger, at, &samples[i]);
 	}
 	torsh_import_runs_end(&runs);
 	torsh_address_kinds_end(&kinds);
 	free(imports);
-	free(label_of);
+	free(labels.by_address);
+	free(labels.by_stack);
 }
 
 static bool is_large(uint64_t bytes, uint64_t total)

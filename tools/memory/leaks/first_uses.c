@@ -70,7 +70,7 @@ static struct use use_of(struct address_kinds *kinds, uint32_t stack)
 		bool is_python =
 			kind != FRAME_CUT && process->addresses[address].flags == ADDRESS_PYTHON;
 
-		if (kind == FRAME_CUT || torsh_is_import(process, address))
+		if (kind == FRAME_CUT || torsh_address_is_import(kinds, address))
 			return (struct use){0};
 		if (is_python && !use.line)
 			use.line = stack;

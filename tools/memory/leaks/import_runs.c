@@ -29,15 +29,6 @@ struct import_count {
 	uint64_t times; /* allocations; for PART_NATIVE only those that were not freed */
 };
 
-bool torsh_is_import(const struct recorded_process *process, uint32_t address)
-{
-	const struct recorded_function *function = torsh_recording_function(process, address);
-
-	return function && function->file && function->name &&
-	       !strcmp(function->file, "<frozen importlib._bootstrap>") &&
-	       !strcmp(function->name, "_find_and_load");
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), n_end = strlen(end);
@@ -45,16 +36,19 @@ static bool ends_with(const char *text, const char *end)
 	return n >= n_end && !strcmp(text + n - n_end, end);
 }
 
-uint32_t torsh_python_line_of(const struct recorded_process *process, uint32_t stack)
+static uint32_t *find_lines(const struct recorded_process *process)
 {
-	for (; stack; stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
+	uint32_t *lines = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*lines));
 
-		if (address < process->n_addresses &&
-		    process->addresses[address].flags == ADDRESS_PYTHON)
-			return stack;
+	/* A caller has a smaller number. */
+	for (uint32_t stack = 1; stack < process->n_stacks; stack++) {
+		const struct recorded_stack *of = &process->stacks[stack];
+		bool is_line = of->address < process->n_addresses &&
+			       process->addresses[of->address].flags == ADDRESS_PYTHON;
+
+		lines[stack] = is_line ? stack : lines[of->parent];
 	}
-	return 0;
+	return lines;
 }
 
 size_t torsh_call_rank(size_t n)
@@ -76,7 +70,8 @@ static bool has_name(const struct recorded_process *process, uint32_t line, cons
 }
 
 /* Returns what the Python line does for an import, as the innermost line of a stack. */
-static enum import_part part_of(struct address_kinds *kinds, uint32_t line)
+static enum import_part part_of(const struct import_runs *runs, struct address_kinds *kinds,
+				uint32_t line)
 {
 	const struct recorded_process *process = kinds->process;
 	bool is_import = kind_of(kinds, line) == FRAME_IMPORT;
@@ -86,7 +81,7 @@ static enum import_part part_of(struct address_kinds *kinds, uint32_t line)
 		return PART_READ;
 	if (!has_name(process, line, is_import ? "_call_with_frames_removed" : "<module>"))
 		return PART_NONE;
-	caller = torsh_python_line_of(process, process->stacks[line].parent);
+	caller = runs->lines[process->stacks[line].parent];
 	if (!caller || kind_of(kinds, caller) != FRAME_IMPORT)
 		return PART_NONE;
 	if (!is_import)
@@ -94,10 +89,12 @@ static enum import_part part_of(struct address_kinds *kinds, uint32_t line)
 	return has_name(process, caller, "exec_module") ? PART_NATIVE : PART_NONE;
 }
 
-static uint32_t innermost_import(const struct recorded_process *process, uint32_t stack)
+static uint32_t innermost_import(struct address_kinds *kinds, uint32_t stack)
 {
-	while (stack && !torsh_is_import(process, process->stacks[stack].address))
-		stack = process->stacks[stack].parent;
+	const struct recorded_stack *stacks = kinds->process->stacks;
+
+	while (stack && !torsh_address_is_import(kinds, stacks[stack].address))
+		stack = stacks[stack].parent;
 	return stack;
 }
 
@@ -125,7 +122,8 @@ static uint64_t times_of(const struct recorded_process *process, enum import_par
 }
 
 /* Returns a sorted list; the caller frees it. */
-static struct import_count *count_imports(struct address_kinds *kinds, size_t *n)
+static struct import_count *count_imports(const struct import_runs *runs,
+					  struct address_kinds *kinds, size_t *n)
 {
 	const struct recorded_process *process = kinds->process;
 	const struct recorded_total *totals = process->totals.items;
@@ -135,10 +133,10 @@ static struct import_count *count_imports(struct address_kinds *kinds, size_t *n
 	*n = 0;
 	for (size_t i = 0; i < process->totals.n; i++) {
 		uint32_t stack = totals[i].stack < process->n_stacks ? totals[i].stack : 0;
-		uint32_t line = torsh_python_line_of(process, stack);
-		enum import_part part = line ? part_of(kinds, line) : PART_NONE;
+		uint32_t line = runs->lines[stack];
+		enum import_part part = line ? part_of(runs, kinds, line) : PART_NONE;
 		uint64_t times = part ? times_of(process, part, &totals[i]) : 0;
-		uint32_t import = times ? innermost_import(process, line) : 0;
+		uint32_t import = times ? innermost_import(kinds, line) : 0;
 
 		if (import)
 			counts[(*n)++] = (struct import_count){import, part, times};
@@ -180,7 +178,8 @@ void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kind
 	runs->process = kinds->process;
 	runs->is_repeated =
 		torsh_need_items(NULL, 0, runs->process->n_stacks, sizeof(*runs->is_repeated));
-	counts = count_imports(kinds, &n);
+	runs->lines = find_lines(runs->process);
+	counts = count_imports(runs, kinds, &n);
 	for (size_t first = 0, end; first < n; first = end) {
 		for (end = first; end < n && counts[end].import == counts[first].import;)
 			end++;
@@ -192,5 +191,6 @@ void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kind
 void torsh_import_runs_end(struct import_runs *runs)
 {
 	free(runs->is_repeated);
+	free(runs->lines);
 	*runs = (struct import_runs){0};
 }

@@ -12,13 +12,9 @@
 struct import_runs {
 	const struct recorded_process *process;
 	bool *is_repeated; /* by the stack of an import */
+	/* by stack: it, or the innermost of its callers, that ends in a line of Python; 0: none */
+	uint32_t *lines;
 };
-
-/* Returns true if the address is the function of the import system that runs a module. */
-bool torsh_is_import(const struct recorded_process *process, uint32_t address);
-
-/* Returns the stack, or the innermost of its callers, that ends in a Python line; 0: none. */
-uint32_t torsh_python_line_of(const struct recorded_process *process, uint32_t stack);
 
 /*
  * Returns which of n sorted counts of allocations below a Python line is how often the line ran.

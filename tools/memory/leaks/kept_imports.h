@@ -13,6 +13,7 @@
 #ifndef TORSH_MEMORY_LEAKS_KEPT_IMPORTS_H
 #define TORSH_MEMORY_LEAKS_KEPT_IMPORTS_H
 
+#include "tools/base/containers/intern.h"
 #include "tools/frames/address_kinds.h"
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/import_runs.h"
@@ -31,22 +32,28 @@ struct kept_imports {
 	uint64_t blocks, bytes, suppressed_bytes; /* of all */
 };
 
+/* The import that a stack ends in. */
+struct kept_import_stack {
+	uint32_t stack; /* of the import system's outermost frame; 0: none */
+	uint32_t named; /* an address with the package's name; the number of all: none has it */
+};
+
 /*
- * Returns the import that a stack belongs to, as the stack of the import system's outermost frame,
- * and sets the package's name; 0: it belongs to none of an installed package, or to one that ran
- * more than once.
+ * Returns the import that a stack belongs to: none where it belongs to none of an installed package,
+ * or to one that ran more than once.
  */
-uint32_t torsh_kept_import_of(struct address_kinds *kinds, const struct import_runs *runs,
-			      uint32_t stack, char package[IMPORT_NAME_BYTES]);
+struct kept_import_stack torsh_kept_import_of(struct address_kinds *kinds,
+					      const struct import_runs *runs, uint32_t stack);
 
 /*
  * Returns for each of n sites of one process the package of the import that keeps it, else NULL.
- * The caller frees the list with torsh_kept_imports_free_packages.
+ * The caller frees the list; names owns its texts.
  */
-char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,
-			       const struct allocation_site *sites, size_t n);
+const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,
+				     const struct allocation_site *sites, size_t n,
+				     struct intern *names);
 
-/* Free such a list, which may be NULL. */
+/* Free a list of n texts, which may be NULL. */
 void torsh_kept_imports_free_packages(char **packages, size_t n);
 
 /*

@@ -135,7 +135,7 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 			rule = match_inside(rules, address, &imported);
 		if (rule >= 0)
 			return (struct ruling){.rule = rule};
-		if (!torsh_is_import(process, address))
+		if (!torsh_address_is_import(rules->kinds, address))
 			continue;
 		if (rules->runs->is_repeated && rules->runs->is_repeated[stack])
 			imported.rule = NO_RULE;
@@ -298,7 +298,8 @@ struct decisions {
 	struct import_runs runs;
 	struct ruling *rulings;
 	const char **kept;
-	char **packages; /* names of the packages that the imports belong to */
+	const char **packages; /* names of the packages that the imports belong to */
+	struct intern names;
 	char **users; /* the packages that keep them since their first use */
 	size_t n;
 };
@@ -345,8 +346,8 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 	if (!leaks->devices)
 		decisions->kept = find_bookkeeping(process, symbols, sites, n);
 	if (!leaks->without_imports && decisions->runs.is_repeated) {
-		decisions->packages =
-			torsh_kept_imports_find(&decisions->kinds, &decisions->runs, sites, n);
+		decisions->packages = torsh_kept_imports_find(&decisions->kinds, &decisions->runs,
+							      sites, n, &decisions->names);
 		if (process->ran_exit_handlers)
 			decide_first_uses(decisions, sites);
 	}
@@ -356,7 +357,8 @@ static void end_decisions(struct decisions *decisions)
 {
 	free(decisions->rulings);
 	free(decisions->kept);
-	torsh_kept_imports_free_packages(decisions->packages, decisions->n);
+	free(decisions->packages);
+	torsh_intern_free(&decisions->names);
 	torsh_kept_imports_free_packages(decisions->users, decisions->n);
 	torsh_import_runs_end(&decisions->runs);
 	torsh_address_kinds_end(&decisions->kinds);

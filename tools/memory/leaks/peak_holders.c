@@ -9,18 +9,20 @@ static void divide(struct peak_holders *holders, const struct allocation_site *s
 {
 	struct address_kinds kinds;
 	struct import_runs runs;
-	char **packages;
+	struct intern names = {0};
+	const char **packages;
 
 	torsh_address_kinds_start(&kinds, sites->process, symbols);
 	torsh_import_runs_find(&runs, &kinds);
-	packages = torsh_kept_imports_find(&kinds, &runs, sites, n);
+	packages = torsh_kept_imports_find(&kinds, &runs, sites, n, &names);
 	for (size_t i = 0; i < n; i++) {
-		if (packages && packages[i])
+		if (packages[i])
 			torsh_kept_imports_add(&holders->imports, &sites[i], packages[i], false);
 		else
 			torsh_sites_put(&holders->sites, &sites[i]);
 	}
-	torsh_kept_imports_free_packages(packages, n);
+	free(packages);
+	torsh_intern_free(&names);
 	torsh_import_runs_end(&runs);
 	torsh_address_kinds_end(&kinds);
 }

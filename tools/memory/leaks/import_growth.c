@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/memory/leaks/import_growth.h"
+
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/die.h"
+
+/* more blocks of one stack below a Python line are not kept on purpose, but grow */
+#define GROWING_BLOCKS 128
+#define GROWING_BYTES (UINT64_C(2) << 20)
+#define STEADY_BLOCKS 16 /* likewise, if they are allocated over half of the process's time */
+/* likewise for a Python line, whatever it keeps */
+#define FEW_CALLS 8
+
+/*
+ * Returns keys by stack of the Python lines and the native frames inside of them, without the
+ * interpreter's: a call has one key whether CPython has specialised it or not.
+ */
+static uint64_t *find_keys(struct address_kinds *kinds)
+{
+	const struct recorded_process *process = kinds->process;
+	uint64_t *keys = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*keys));
+
+	keys[0] = UINT64_C(0xcbf29ce484222325);
+	/* A caller has a lower number. */
+	for (uint32_t stack = 1; stack < process->n_stacks; stack++) {
+		const struct recorded_stack *of = &process->stacks[stack];
+		uint64_t key = keys[of->parent];
+
+		if (torsh_address_kind(kinds, of->address) != FRAME_INTERPRETER) {
+			key = (key ^ of->address) * UINT64_C(0x100000001b3);
+			key ^= key >> 29;
+		}
+		keys[stack] = key;
+	}
+	return keys;
+}
+
+/*
+ * Returns the innermost Python line of a stack; 0: it has none, or it belongs to the import
+ * system, which runs no loop.
+ */
+static uint32_t line_of(struct address_kinds *kinds, const struct import_runs *runs, uint32_t stack)
+{
+	const struct recorded_process *process = kinds->process;
+	uint32_t line = runs->lines[stack < process->n_stacks ? stack : 0];
+
+	if (line && torsh_address_kind(kinds, process->stacks[line].address) == FRAME_IMPORT)
+		return 0;
+	return line;
+}
+
+struct keyed_site {
+	uint64_t key;
+	uint32_t site; /* number */
+	uint32_t n_growing; /* of the first of a key: sites that grow together; 0: they don't */
+};
+
+/* How often one stack of a line allocated. */
+struct line_count {
+	uint64_t key; /* of the line's stack */
+	uint64_t allocs;
+	uint32_t address; /* the line */
+};
+
+struct growth {
+	struct address_kinds *kinds;
+	const struct import_runs *runs;
+	const struct allocation_site *sites;
+	uint64_t *keys; /* by stack */
+	struct keyed_site *keyed; /* sorted by key */
+	size_t n_keyed;
+	struct line_count *counts; /* of lines below which something grows; sorted */
+	size_t n_counts, counts_room;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct keyed_site *one = a, *other = b;
+
+	return (one->key > other->key) - (one->key < other->key);
+}
+
+static int compare_lines(const struct line_count *one, const struct line_count *other)
+{
+	if (one->address != other->address)
+		return one->address < other->address ? -1 : 1;
+	return (one->key > other->key) - (one->key < other->key);
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const struct line_count *one = a, *other = b;
+	int order = compare_lines(one, other);
+
+	return order ? order : (one->allocs > other->allocs) - (one->allocs < other->allocs);
+}
+
+/*
+ * Returns whether the sites of one key grow: many blocks, much in some of them, or some all the
+ * time.
+ */
+static bool is_growing(const struct allocation_site *sites, const struct keyed_site *keyed,
+		       size_t n, uint64_t lifetime_ns)
+{
+	uint64_t blocks = 0, bytes = 0, first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct allocation_site *site = &sites[keyed[i].site];
+
+		blocks += site->blocks;
+		bytes += site->bytes;
+		first_ns = site->first_ns < first_ns ? site->first_ns : first_ns;
+		last_ns = site->last_ns > last_ns ? site->last_ns : last_ns;
+	}
+	return blocks > GROWING_BLOCKS || (blocks >= FEW_CALLS && bytes > GROWING_BYTES) ||
+	       (blocks >= STEADY_BLOCKS && last_ns - first_ns > lifetime_ns / 2);
+}
+
+static uint64_t lifetime_of(const struct allocation_site *sites, size_t n)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		first_ns = sites[i].first_ns < first_ns ? sites[i].first_ns : first_ns;
+		last_ns = sites[i].last_ns > last_ns ? sites[i].last_ns : last_ns;
+	}
+	return n ? last_ns - first_ns : 0;
+}
+
+/* Sort the sites that an import keeps by key, and find those that grow. */
+static void find_growing(struct growth *growth, const struct kept_import_stack *found, size_t n)
+{
+	const struct allocation_site *sites = growth->sites;
+	uint64_t lifetime_ns = lifetime_of(sites, n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (found[i].stack && line_of(growth->kinds, growth->runs, sites[i].stack))
+			growth->keyed[growth->n_keyed++] = (struct keyed_site){
+				.key = growth->keys[sites[i].stack], .site = (uint32_t)i};
+	}
+	qsort(growth->keyed, growth->n_keyed, sizeof(*growth->keyed), compare_keys);
+	for (size_t first = 0, end; first < growth->n_keyed; first = end) {
+		struct keyed_site *keyed = &growth->keyed[first];
+
+		for (end = first; end < growth->n_keyed && growth->keyed[end].key == keyed->key;)
+			end++;
+		if (is_growing(sites, keyed, end - first, lifetime_ns))
+			keyed->n_growing = (uint32_t)(end - first);
+	}
+}
+
+/* Returns the Python line below which the sites grow. */
+static uint32_t growing_line(const struct growth *growth, const struct keyed_site *keyed)
+{
+	return line_of(growth->kinds, growth->runs, growth->sites[keyed->site].stack);
+}
+
+/* Get what the stacks of all lines allocated below which something grows. */
+static void count_lines(struct growth *growth)
+{
+	const struct recorded_process *process = growth->kinds->process;
+	const struct recorded_total *totals = process->totals.items;
+	bool *is_wanted = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(*is_wanted));
+
+	for (size_t i = 0; i < growth->n_keyed; i++) {
+		if (growth->keyed[i].n_growing)
+			is_wanted[process->stacks[growing_line(growth, &growth->keyed[i])]
+					  .address] = true;
+	}
+	for (size_t i = 0; i < process->totals.n; i++) {
+		uint32_t line = line_of(growth->kinds, growth->runs, totals[i].stack);
+		uint32_t address = process->stacks[line].address;
+
+		if (!line || !is_wanted[address])
+			continue;
+		growth->counts = torsh_array_reserve(growth->counts, growth->n_counts,
+						     &growth->counts_room, sizeof(*growth->counts));
+		growth->counts[growth->n_counts++] = (struct line_count){
+			.address = address, .key = growth->keys[line], .allocs = totals[i].allocs};
+	}
+	if (growth->n_counts)
+		qsort(growth->counts, growth->n_counts, sizeof(*growth->counts), compare_counts);
+	free(is_wanted);
+}
+
+/* Returns the number of the first count of a line, or of the first one after the line. */
+static size_t find_count(const struct growth *growth, const struct line_count *line, bool is_after)
+{
+	size_t low = 0, high = growth->n_counts;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare_lines(&growth->counts[middle], line);
+
+		if (order < 0 || (is_after && !order))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Returns an upper bound of how often a Python line ran: each call allocates something once. The
+ * lowest counts are ignored (torsh_call_rank), because some is allocated only by the first call.
+ */
+static uint64_t calls_of(const struct growth *growth, uint32_t line)
+{
+	struct line_count of = {.address = growth->kinds->process->stacks[line].address,
+				.key = growth->keys[line]};
+	size_t first = find_count(growth, &of, false), end = find_count(growth, &of, true);
+
+	return first < end ? growth->counts[first + torsh_call_rank(end - first)].allocs : 0;
+}
+
+void torsh_import_growth_drop(struct kept_import_stack *found, struct address_kinds *kinds,
+			      const struct import_runs *runs, const struct allocation_site *sites,
+			      size_t n)
+{
+	struct growth growth = {
+		.kinds = kinds,
+		.runs = runs,
+		.sites = sites,
+		.keys = find_keys(kinds),
+		.keyed = torsh_need_items(NULL, 0, n + 1, sizeof(*growth.keyed)),
+	};
+
+	find_growing(&growth, found, n);
+	count_lines(&growth);
+	for (size_t first = 0; first < growth.n_keyed; first++) {
+		const struct keyed_site *keyed = &growth.keyed[first];
+
+		if (!keyed->n_growing ||
+		    calls_of(&growth, growing_line(&growth, keyed)) < FEW_CALLS)
+			continue;
+		for (size_t i = 0; i < keyed->n_growing; i++)
+			found[keyed[i].site].stack = 0;
+	}
+	free(growth.keys);
+	free(growth.keyed);
+	free(growth.counts);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Which memory below the import of a package grows: much of one stack, from a line of Python that
+ * runs again and again. See tools/memory/leaks/kept_imports.h.
+ */
+#ifndef TORSH_MEMORY_LEAKS_IMPORT_GROWTH_H
+#define TORSH_MEMORY_LEAKS_IMPORT_GROWTH_H
+
+#include "tools/memory/leaks/kept_imports.h"
+
+/*
+ * Set found[i].stack to 0 for each of n sites of one process that grows: no import keeps it. found:
+ * the import that each site ends in.
+ */
+void torsh_import_growth_drop(struct kept_import_stack *found, struct address_kinds *kinds,
+			      const struct import_runs *runs, const struct allocation_site *sites,
+			      size_t n);
+
+#endif

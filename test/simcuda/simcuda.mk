@@ -24,6 +24,8 @@ cuda12_include = $(firstword $(dir $(wildcard build/venv-*/lib/python3*/site-pac
 	build/cuda12-venv/lib/python3*/site-packages/nvidia/$(1)/include/$(2))))
 CUDA12_INCLUDE ?= $(and $(CUDA_INCLUDE),$(call cuda12_include,cuda_cupti,cupti.h),$(call cuda12_include,cuda_runtime,cuda.h) \
 	$(call cuda12_include,cuda_cupti,cupti.h))
+# What cuBLAS's headers include. A toolkit's, where there is one, has it too.
+CCCL12_INCLUDE ?= $(patsubst %/nv/,%/,$(call cuda12_include,cuda_cccl,nv/target))
 CUBLAS12_INCLUDE ?= $(if $(CUDA12_INCLUDE),$(call cuda12_include,cublas,cublas_v2.h))
 CUDNN12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cudnn,cudnn.h))
 CUFFT12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cufft,cufft.h))
@@ -43,7 +45,7 @@ SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden
 SIMCUDA_INCLUDES := $(CUDA_INCLUDE) $(NCCL_INCLUDE)
 SIMCUDA_INCLUDES_13 := $(CUDA_INCLUDE) $(CUDNN_INCLUDE)
 SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE) $(CUDNN12_INCLUDE) $(CUFFT12_INCLUDE) $(CUSOLVER12_INCLUDE) \
-	$(NVRTC12_INCLUDE)
+	$(NVRTC12_INCLUDE) $(CCCL12_INCLUDE)
 SIMCUDA_TOOLKITS := $(if $(CUDA_INCLUDE),13) $(if $(CUDA12_INCLUDE),12)
 
 SIMCUDA_ENGINE := $(call simcuda_objects,engine engine/log engine/memory)

@@ -39,8 +39,8 @@ struct kept_import_stack {
 };
 
 /*
- * Returns the import that a stack belongs to: none where it belongs to none of an installed package,
- * or to one that ran more than once.
+ * Returns the import that a stack belongs to: none where it belongs to none of an installed
+ * package, or to one that ran more than once.
  */
 struct kept_import_stack torsh_kept_import_of(struct address_kinds *kinds,
 					      const struct import_runs *runs, uint32_t stack);

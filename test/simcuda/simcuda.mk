@@ -178,7 +178,7 @@ SIMCUDA_12_PROGRAMS := $(if $(CUDA12_INCLUDE),$(addprefix $(SIMCUDA)/programs/12
 	$(patsubst test/gpu/%.c,$(SIMCUDA)/programs/12/%,$(wildcard test/gpu/*.c)))
 define simcuda_12_program
 	@mkdir -p $(@D)
-	$(call say,cc,$<:12)$(CC) -std=gnu11 $(COMMON) $(CUDA12_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.12,$^) \
+	$(call say,cc,$<:12)$(CC) -std=gnu11 $(COMMON) $(CUDA12_INCLUDE:%=-isystem %) $(CUDA_CRT_FLAGS) -o $@ $< $(filter %.so.1 %.so.12,$^) \
 		$(SIMCUDA_LIB)/libsimcuda.so -lcmocka -ldl -pthread -Wl,--as-needed -Wl,--enable-new-dtags,-rpath,$(abspath $(SIMCUDA_LIB))
 endef
 $(SIMCUDA)/programs/12/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcudart.so.12 $(BUILD)/flags

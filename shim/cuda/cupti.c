@@ -106,6 +106,18 @@ static void *open_in(const char *folder, size_t n_folder, const char *place, con
 	return library;
 }
 
+void *torsh_cupti_open_beside(const void *address, const char *name)
+{
+	const char *slash;
+	Dl_info info;
+
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return NULL;
+	slash = strrchr(info.dli_fname, '/');
+	return slash ? open_in(info.dli_fname, (size_t)(slash + 1 - info.dli_fname), "", name)
+		     : NULL;
+}
+
 static void *open_beside(const struct runtime *runtime, const char *const ordered[N_NAMES])
 {
 	void *library = NULL;

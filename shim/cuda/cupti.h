@@ -313,4 +313,10 @@ void *torsh_cupti_instead(const char *name, void *found);
  */
 int torsh_cupti_open(void);
 
+/*
+ * Load the library of this name from the folder of the one that holds address. Returns its handle,
+ * or NULL if it is not there.
+ */
+void *torsh_cupti_open_beside(const void *address, const char *name);
+
 #endif

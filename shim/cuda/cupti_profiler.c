@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "shim/cuda/cupti.h"
 #include "shim/loader/symbol.h"
 
 struct cupti_profiler_functions torsh_cupti_profiler;
@@ -15,5 +16,8 @@ int torsh_cupti_profiler_open(void *library)
 		return -ENOSYS;
 #include "shim/cuda/cupti_profiler.def"
 #undef CUPTI_PROFILER
+	/* CUPTI opens them by name alone, and PyPI's wheels have no search path for them. */
+	torsh_cupti_open_beside(torsh_cupti_profiler.ProfilerHostInitialize, "libnvperf_host.so");
+	torsh_cupti_open_beside(torsh_cupti_profiler.ProfilerHostInitialize, "libnvperf_target.so");
 	return 0;
 }

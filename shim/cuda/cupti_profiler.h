@@ -249,7 +249,10 @@ struct cupti_profiler_functions {
 
 extern struct cupti_profiler_functions torsh_cupti_profiler;
 
-/* Find them in the library, a handle of dlopen's. Returns 0, or -ENOSYS if one is missing. */
+/*
+ * Find them in the library, a handle of dlopen's, and load what they need of its folder. Returns 0,
+ * or -ENOSYS if one is missing.
+ */
 int torsh_cupti_profiler_open(void *library);
 
 #endif

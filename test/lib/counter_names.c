@@ -16,6 +16,7 @@
 #include "collectors/cuda/counters/cuda_counter_set.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "collectors/cuda/counters/cuda_counter_state.h"
+#include "shim/cuda/cupti.h"
 #include "shim/cuda/cupti_profiler.h"
 
 /* Stubs for the rest of the agent: they print nothing. */
@@ -24,6 +25,20 @@ uint32_t torsh_label(const char *bytes, size_t n)
 	(void)bytes;
 	(void)n;
 	return 0;
+}
+
+/* The agent's calls the next dlopen; here there is no other. */
+void *torsh_cupti_open_beside(const void *address, const char *name)
+{
+	char path[4096];
+	Dl_info info;
+	int n;
+
+	if (!dladdr(address, &info))
+		return NULL;
+	n = (int)(strrchr(info.dli_fname, '/') + 1 - info.dli_fname);
+	snprintf(path, sizeof(path), "%.*s%s", n, info.dli_fname, name);
+	return dlopen(path, RTLD_LAZY);
 }
 
 void torsh_counters_send(const struct event *event)

@@ -60,8 +60,10 @@ class Python:
         """
         folder = BUILD / "test/python" / self.name / into
         options = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:", "--target", folder]
-        # Debian's interpreters come without pip: then that of the one that runs this finds what is for them.
-        for installer in ([self.path, *options], [sys.executable, *options, "--python-version", self.version]):
+        # Debian's interpreters come without pip: then that of the one that runs this finds what is for them, or that of an
+        # environment.
+        others = [sys.executable, *sorted((ROOT / "build").glob("*venv/bin/python3"))]
+        for installer in ([self.path, *options], *([other, *options, "--python-version", self.version] for other in others)):
             if (folder / (holds or package)).exists():
                 break
             if run([*installer, package], env={**clean_environment(), "PIP_NO_INPUT": "1"}).returncode:

@@ -88,7 +88,7 @@ class TraceProcessor:
         kind = wasmtime.FuncType([wasmtime.ValType.i32(), wasmtime.ValType.i32()], [])
         callback = wasmtime.Func(self.store, kind, self.take_reply)
         index = self.exports["__indirect_function_table"].grow(self.store, 1, callback)
-        self.request = self.exports["trace_processor_rpc_init"](self.store, index, REQUEST_BYTES)
+        self.request_at = self.exports["trace_processor_rpc_init"](self.store, index, REQUEST_BYTES)
         self.replies, self.sequence = [], 0
 
     @staticmethod
@@ -148,7 +148,7 @@ class TraceProcessor:
         self.replies.clear()
         message = field(1, field(1, self.sequence) + field(2, method) + argument)
         self.sequence += 1
-        self.memory.write(self.store, message, self.request)
+        self.memory.write(self.store, message, self.request_at)
         self.exports["trace_processor_on_rpc_request"](self.store, len(message))
         messages = [list(fields(reply)) for _, reply in fields(b"".join(self.replies))]
         for number, value in (pair for message in messages for pair in message):

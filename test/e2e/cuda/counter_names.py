@@ -25,7 +25,7 @@ SAMPLED = {"gpu_active_cycles", "sm_active_cycles", "sm_active_pct", "achieved_o
 # What a chip lacks, or what would need a pass more.
 WITHOUT = {
     ("GA100", "K2"): {"avg_threads_per_warp"}, ("GH100", "K2"): {"avg_threads_per_warp"},
-    ("GB100", "K2"): {"avg_threads_per_warp"},
+    ("GB100", "K2"): {"avg_threads_per_warp"}, ("GB202", "K2"): {"avg_threads_per_warp"},
     ("AD102", "T"): {"nvlink_bytes_received", "nvlink_bytes_sent"},
     ("GB202", "T"): {"nvlink_bytes_received", "nvlink_bytes_sent"},
     ("GB100", "T"): {"pcie_bytes_read", "pcie_bytes_written"},

@@ -68,35 +68,28 @@ static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
 	torsh_json_end_object(json);
 }
 
-/* What packages keep since their first use. */
-static void emit_first_uses(struct json_writer *json, const struct kept_imports *uses)
+/*
+ * Emit what packages keep by their imports, or since their first use; suppressed: the part that a
+ * rule suppressed, which only imports have.
+ */
+static void emit_kept(struct json_writer *json, const char *name, const struct kept_imports *kept,
+		      bool has_suppressed)
 {
-	torsh_json_begin_object(json, "kept_by_first_uses");
-	put_amount(json, uses->bytes, uses->blocks);
+	torsh_json_begin_object(json, name);
+	put_amount(json, kept->bytes, kept->blocks);
+	if (has_suppressed)
+		torsh_json_put_u64(json, "suppressed_bytes", kept->suppressed_bytes);
 	torsh_json_begin_array(json, "by");
-	for (size_t i = 0; i < uses->n; i++) {
-		torsh_json_begin_object(json, NULL);
-		torsh_json_put_text(json, "package", uses->items[i].package);
-		put_amount(json, uses->items[i].bytes, uses->items[i].blocks);
-		torsh_json_end_object(json);
-	}
-	torsh_json_end_array(json);
-	torsh_json_end_object(json);
-}
+	for (size_t i = 0; i < kept->n; i++) {
+		const struct kept_import *item = &kept->items[i];
 
-/* Emit what imports of packages keep; suppressed_bytes: the part that a rule suppressed. */
-static void emit_imports(struct json_writer *json, const struct kept_imports *imports)
-{
-	torsh_json_begin_object(json, "kept_by_imports");
-	put_amount(json, imports->bytes, imports->blocks);
-	torsh_json_put_u64(json, "suppressed_bytes", imports->suppressed_bytes);
-	torsh_json_begin_array(json, "by");
-	for (size_t i = 0; i < imports->n; i++) {
 		torsh_json_begin_object(json, NULL);
-		torsh_json_put_text(json, "package", imports->items[i].package);
-		put_amount(json, imports->items[i].bytes, imports->items[i].blocks);
-		torsh_json_put_u64(json, "suppressed_bytes", imports->items[i].suppressed_bytes);
-		torsh_json_put_u64(json, "suppressed_blocks", imports->items[i].suppressed_blocks);
+		torsh_json_put_text(json, "package", item->package);
+		put_amount(json, item->bytes, item->blocks);
+		if (has_suppressed) {
+			torsh_json_put_u64(json, "suppressed_bytes", item->suppressed_bytes);
+			torsh_json_put_u64(json, "suppressed_blocks", item->suppressed_blocks);
+		}
 		torsh_json_end_object(json);
 	}
 	torsh_json_end_array(json);
@@ -211,9 +204,9 @@ void torsh_leaks_json(const struct leaks_view *view)
 	emit_window(&json, view);
 	emit_bookkeeping(&json, leaks);
 	emit_suppressed(&json, leaks, &view->options->suppress);
-	emit_imports(&json, &leaks->imports);
+	emit_kept(&json, "kept_by_imports", &leaks->imports, true);
 	torsh_parts_emit_helpers(&json, &leaks->helpers);
-	emit_first_uses(&json, &leaks->first_uses);
+	emit_kept(&json, "kept_by_first_uses", &leaks->first_uses, false);
 	emit_amount(&json, "inherited", true, leaks->inherited_bytes, leaks->inherited_blocks);
 	emit_amount(&json, "at_exec", true, leaks->exec_bytes, leaks->exec_blocks);
 	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);

@@ -6,12 +6,12 @@
 
 #include "agent/wire/channel.h"
 #include "tools/base/die.h"
+#include "tools/memory/leaks/import_growth.h"
 #include "tools/memory/leaks/import_runs.h"
 #include "tools/memory/leaks/kept_imports.h"
 #include "tools/memory/leaks/leaks.h"
 
 #define REPEATED_CALLS 8
-#define STEADY_BLOCKS 16 /* over half of the time of a process */
 #define MANY_BLOCKS 1024 /* without a line of Python that could have run again */
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -198,17 +198,6 @@ static bool is_repeated(const struct used_site *used, size_t n, const struct lin
 	return calls >= REPEATED_CALLS;
 }
 
-static uint64_t lifetime_of(const struct allocation_site *sites, size_t n)
-{
-	uint64_t first_ns = UINT64_MAX, last_ns = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		first_ns = sites[i].first_ns < first_ns ? sites[i].first_ns : first_ns;
-		last_ns = sites[i].last_ns > last_ns ? sites[i].last_ns : last_ns;
-	}
-	return n ? last_ns - first_ns : 0;
-}
-
 /* Leave out what is repeated; returns how many are left. */
 static size_t drop_repeated(struct address_kinds *kinds, struct used_site *used, size_t n,
 			    uint64_t lifetime_ns)
@@ -272,7 +261,7 @@ char **torsh_first_uses_find(struct address_kinds *kinds, const struct allocatio
 			used[n_used++] = (struct used_site){&sites[i], use, i};
 	}
 	if (n_used) {
-		n_used = drop_repeated(kinds, used, n_used, lifetime_of(sites, n));
+		n_used = drop_repeated(kinds, used, n_used, torsh_import_lifetime(sites, n));
 		name_packages(kinds->process, used, n_used, packages);
 	}
 	free(used);

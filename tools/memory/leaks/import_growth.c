@@ -9,7 +9,6 @@
 /* more blocks of one stack below a Python line are not kept on purpose, but grow */
 #define GROWING_BLOCKS 128
 #define GROWING_BYTES (UINT64_C(2) << 20)
-#define STEADY_BLOCKS 16 /* likewise, if they are allocated over half of the process's time */
 /* likewise for a Python line, whatever it keeps */
 #define FEW_CALLS 8
 
@@ -118,7 +117,7 @@ static bool is_growing(const struct allocation_site *sites, const struct keyed_s
 	       (blocks >= STEADY_BLOCKS && last_ns - first_ns > lifetime_ns / 2);
 }
 
-static uint64_t lifetime_of(const struct allocation_site *sites, size_t n)
+uint64_t torsh_import_lifetime(const struct allocation_site *sites, size_t n)
 {
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 
@@ -133,7 +132,7 @@ static uint64_t lifetime_of(const struct allocation_site *sites, size_t n)
 static void find_growing(struct growth *growth, const struct kept_import_stack *found, size_t n)
 {
 	const struct allocation_site *sites = growth->sites;
-	uint64_t lifetime_ns = lifetime_of(sites, n);
+	uint64_t lifetime_ns = torsh_import_lifetime(sites, n);
 
 	for (size_t i = 0; i < n; i++) {
 		if (found[i].stack && line_of(growth->kinds, growth->runs, sites[i].stack))

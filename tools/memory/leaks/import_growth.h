@@ -8,6 +8,12 @@
 
 #include "tools/memory/leaks/kept_imports.h"
 
+/* So many blocks grow if they are allocated over more than half of the lifetime. */
+#define STEADY_BLOCKS 16
+
+/* Returns the time between the first and the last allocation of the sites of a process, in ns. */
+uint64_t torsh_import_lifetime(const struct allocation_site *sites, size_t n);
+
 /*
  * Set found[i].stack to 0 for each of n sites of one process that grows: no import keeps it. found:
  * the import that each site ends in.

@@ -57,12 +57,20 @@ static inline bool torsh_operators_is_inner(const void *caller)
 #define OPERATOR_CALLERS 4096u
 
 extern union torsh_operators torsh_operators_sets[];
-/* Cache by return address: the address, and the number of the set in the low byte. 0: empty. */
+/*
+ * Cache by page of code, which belongs to one object: the page's number, and the number of the set
+ * in the low byte. 0: empty.
+ */
 extern _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
+
+static inline uint64_t torsh_operators_page(const void *caller)
+{
+	return (uintptr_t)caller / 4096u;
+}
 
 static inline _Atomic uint64_t *torsh_operators_caller_slot(const void *caller)
 {
-	return &torsh_operators_callers[(uintptr_t)caller * 0x9e3779b97f4a7c15u >> 52];
+	return &torsh_operators_callers[torsh_operators_page(caller) * 0x9e3779b97f4a7c15u >> 52];
 }
 
 /* Slow path of torsh_operators_of: looks the set up by the caller's object, and caches it. */
@@ -75,7 +83,7 @@ static inline const union torsh_operators *torsh_operators_of(const void *caller
 	uint64_t slot =
 		atomic_load_explicit(torsh_operators_caller_slot(caller), memory_order_acquire);
 
-	if (__builtin_expect(slot >> 8 == (uintptr_t)caller, 1))
+	if (__builtin_expect(slot >> 8 == torsh_operators_page(caller), 1))
 		return &torsh_operators_sets[slot & 0xff];
 	return torsh_operators_find(caller);
 }

@@ -38,6 +38,14 @@ static _Atomic bool is_adding;
 
 _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 
+#define OBJECTS 1024u
+
+/*
+ * By object: the address of its link_map, and the number of the set in the low byte. An object has
+ * many pages, and each of its 20 look-ups may search all objects.
+ */
+static _Atomic uint64_t objects[OBJECTS];
+
 /* For libraries that have no operators; 0: not looked up since a library was closed. */
 static _Atomic uintptr_t shared[N_OPERATORS];
 
@@ -86,17 +94,25 @@ static void *find_shared(size_t i)
 	return found;
 }
 
-static void find_for(const void *caller, union torsh_operators *found)
+/*
+ * The object of the caller. NULL for the agent, which has no operators but its own (in a build
+ * without tail calls it is the caller).
+ */
+static const struct link_map *object_of(const void *caller)
 {
 	find_object *find = lock_free_way();
-	const struct link_map *needs = map_of(find, caller);
+	const struct link_map *map = map_of(find, caller);
 
-	/*
-	 * In a build without tail calls the caller is this library, which has no operators but the
-	 * agent's.
-	 */
-	if (needs == map_of(find, (const void *)&torsh_operators_find))
-		needs = NULL;
+	return map == map_of(find, (const void *)&torsh_operators_find) ? NULL : map;
+}
+
+static _Atomic uint64_t *object_slot(const struct link_map *map)
+{
+	return &objects[(uintptr_t)map * 0x9e3779b97f4a7c15u >> 54];
+}
+
+static void find_for(const struct link_map *needs, union torsh_operators *found)
+{
 	for (size_t i = 0; i < N_OPERATORS; i++) {
 		found->all[i] =
 			needs ? torsh_elf_symbol(needs, torsh_operator_names[i], NULL) : NULL;
@@ -126,18 +142,34 @@ static uint32_t number_of(const union torsh_operators *found)
 	return i;
 }
 
+/* SETS_MAX: nothing is cached. */
+static uint32_t find_number(const struct link_map *map, union torsh_operators *found)
+{
+	_Atomic uint64_t *slot = object_slot(map);
+	/* Pairs with the release below. */
+	uint64_t known = atomic_load_explicit(slot, memory_order_acquire);
+	uint32_t i;
+
+	if (map && known >> 8 == (uintptr_t)map)
+		return known & 0xff;
+	find_for(map, found);
+	i = number_of(found);
+	if (map && i < SETS_MAX)
+		atomic_store_explicit(slot, (uint64_t)(uintptr_t)map << 8 | i,
+				      memory_order_release);
+	return i;
+}
+
 const union torsh_operators *torsh_operators_find(const void *caller)
 {
 	static _Thread_local union torsh_operators found;
-	uint32_t i;
+	uint32_t i = find_number(object_of(caller), &found);
 
-	find_for(caller, &found);
-	i = number_of(&found);
 	if (i >= SETS_MAX)
 		return &found;
 	/* Pairs with the acquire in torsh_operators_of. */
 	atomic_store_explicit(torsh_operators_caller_slot(caller),
-			      (uint64_t)(uintptr_t)caller << 8 | i, memory_order_release);
+			      torsh_operators_page(caller) << 8 | i, memory_order_release);
 	return &torsh_operators_sets[i];
 }
 
@@ -147,6 +179,8 @@ void torsh_operators_forget_callers(void)
 		return;
 	for (size_t i = 0; i < OPERATOR_CALLERS; i++)
 		atomic_store_explicit(&torsh_operators_callers[i], 0, memory_order_relaxed);
+	for (size_t i = 0; i < OBJECTS; i++)
+		atomic_store_explicit(&objects[i], 0, memory_order_relaxed);
 	for (size_t i = 0; i < N_OPERATORS; i++)
 		atomic_store_explicit(&shared[i], 0, memory_order_relaxed);
 }

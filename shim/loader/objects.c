@@ -24,8 +24,8 @@
 static const struct link_map *own_map;
 static const char *is_original; /* in a page that a forked child finds zeroed */
 
-/* Called with each object until it returns 1. */
-typedef int look(const struct link_map *map, void *context);
+/* Called with each object until it returns 1; image is NULL along the list. */
+typedef int look(const struct link_map *map, const struct torsh_elf_image *image, void *context);
 
 /* Runs before the constructors that use it. */
 __attribute__((constructor(101))) static void find_own_map(void)
@@ -77,7 +77,7 @@ static int walk_list(look *look, void *context)
 	while (map && map->l_prev && is_readable(map->l_prev))
 		map = map->l_prev;
 	for (; map; map = torsh_objects_next(map))
-		if (look(map, context))
+		if (look(map, NULL, context))
 			return 1;
 	return 0;
 }
@@ -126,13 +126,15 @@ static ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
 {
 	const struct iteration *iteration = context;
+	const struct torsh_elf_image image = {
+		.bias = object->dlpi_addr, .segments = object->dlpi_phdr, .n = object->dlpi_phnum};
 	/* The part of a link_map that is read. */
 	struct link_map map = {.l_addr = object->dlpi_addr,
 			       .l_name = (char *)object->dlpi_name,
 			       .l_ld = dynamic_of(object)};
 
 	(void)n_bytes;
-	return iteration->look(&map, iteration->context);
+	return iteration->look(&map, &image, iteration->context);
 }
 
 static int iterate(look *look, void *context)
@@ -152,12 +154,13 @@ struct search {
 	void *found;
 };
 
-static int is_called(const struct link_map *map, void *text)
+static int is_called(const struct link_map *map, const struct torsh_elf_image *image, void *text)
 {
+	(void)image;
 	return map->l_name && torsh_find_text(map->l_name, text);
 }
 
-static int look_into(const struct link_map *map, void *context)
+static int look_into(const struct link_map *map, const struct torsh_elf_image *image, void *context)
 {
 	struct search *search = context;
 
@@ -165,11 +168,12 @@ static int look_into(const struct link_map *map, void *context)
 		search->is_behind = false;
 		return 0;
 	}
-	if (search->is_behind || (search->text && !is_called(map, (void *)search->text)))
+	if (search->is_behind || (search->text && !is_called(map, image, (void *)search->text)))
 		return 0;
 	if (torsh_objects_is_forked_child() && !is_readable(map->l_ld))
 		return 0;
-	search->found = torsh_elf_symbol(map, search->name, NULL);
+	search->found = image ? torsh_elf_symbol_in(image, map->l_ld, search->name, NULL)
+			      : torsh_elf_symbol(map, search->name, NULL);
 	return search->found != NULL;
 }
 

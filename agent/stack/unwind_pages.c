@@ -11,7 +11,7 @@
 
 #define COUNT_BITS 8
 /* Per module: unmapping costs some microseconds, and the next reads cause page faults. */
-#define READS_PER_RELEASE 64
+#define READS_PER_RELEASE 512
 
 /* By a hash of the module's place; two modules with the same hash are released a little earlier. */
 static _Atomic uint32_t n_reads[1 << COUNT_BITS];

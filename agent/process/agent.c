@@ -194,6 +194,7 @@ static int start(void)
 static void turn_off(void)
 {
 	torsh_config.activities = 0;
+	atomic_store_explicit(&torsh_pause, &always_paused, memory_order_relaxed);
 	atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 }
 

@@ -27,20 +27,12 @@ static bool is_sent_in_pause(enum alloc_entry entry)
 	return entry == ALLOC_REALLOC || !torsh_process->pid;
 }
 
-static inline void record_alloc(void *block, size_t size, enum alloc_entry entry, const void *frame,
-				bool needs_usable_size)
+static __attribute__((noinline)) void record_alloc(void *block, size_t size, enum alloc_entry entry,
+						   const void *frame, bool needs_usable_size)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
-	struct producer *producer;
+	struct producer *producer = torsh_producer_enter();
 
-	if (__builtin_expect(!block, 0))
-		return;
-	if (__builtin_expect(torsh_pause_lasts(), 0)) {
-		if (is_off() || !is_sent_in_pause(entry))
-			return;
-		frame = NULL;
-	}
-	producer = torsh_producer_enter();
 	if (!producer)
 		return;
 	if (needs_usable_size)
@@ -49,15 +41,29 @@ static inline void record_alloc(void *block, size_t size, enum alloc_entry entry
 	torsh_producer_leave(producer);
 }
 
+/* Apart from the recording, so that a hook has few instructions while nothing is recorded. */
+static inline void record_if_sent(void *block, size_t size, enum alloc_entry entry,
+				  const void *frame, bool needs_usable_size)
+{
+	if (__builtin_expect(!block, 0))
+		return;
+	if (__builtin_expect(torsh_pause_lasts(), 0)) {
+		if (is_off() || !is_sent_in_pause(entry))
+			return;
+		frame = NULL;
+	}
+	record_alloc(block, size, entry, frame, needs_usable_size);
+}
+
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
 {
-	record_alloc(block, size, entry, frame, torsh_next_has_usable_size);
+	record_if_sent(block, size, entry, frame, torsh_next_has_usable_size);
 }
 
 void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry,
 				    const void *frame)
 {
-	record_alloc(block, size, entry, frame, 0);
+	record_if_sent(block, size, entry, frame, false);
 }
 
 static void record_free(void *block, bool is_realloc)

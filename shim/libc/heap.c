@@ -14,14 +14,22 @@
 #include "shim/libc/next.h"
 
 /* Inner calls of an operator new or delete are recorded there. */
+static __attribute__((noinline)) void record_exception(void *p, size_t n, enum alloc_entry entry,
+						       const void *caller, const void *frame)
+{
+	if (torsh_operators_contain(caller))
+		return;
+	torsh_heap_allocated(p, n, entry, frame);
+	torsh_lsan_allocated(p);
+}
+
 static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller,
 			  const void *frame)
 {
-	if (__builtin_expect(torsh_heap_exceptions, 0) && torsh_operators_contain(caller))
-		return;
-	torsh_heap_allocated(p, n, entry, frame);
 	if (__builtin_expect(torsh_heap_exceptions, 0))
-		torsh_lsan_allocated(p);
+		record_exception(p, n, entry, caller, frame);
+	else
+		torsh_heap_allocated(p, n, entry, frame);
 }
 
 EXPORT void *malloc(size_t n)

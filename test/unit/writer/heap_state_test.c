@@ -34,9 +34,9 @@ static void start(struct folded *folded)
 	torsh_heap_create(&folded->heap, 0);
 	torsh_stacks_create(&folded->stacks);
 	for (uint32_t i = 0; i < N_SITES; i++)
-		folded->sites[i] = torsh_heap_site(
-			&folded->heap, &folded->stacks,
-			torsh_stacks_push(&folded->stacks, 0, i, torsh_stacks_hash(0, i)));
+		folded->sites[i] =
+			torsh_heap_site(&folded->heap, torsh_stacks_push(&folded->stacks, 0, i,
+									 torsh_stacks_hash(0, i)));
 	for (uint32_t i = 0; i < N_PRODUCERS; i++)
 		folded->producers[i].number = i;
 }
@@ -120,7 +120,7 @@ static void both_leave_out(struct replay *replay, struct folded *folded, uint64_
 	uint32_t stack = torsh_stacks_below(&folded->stacks, 0, N_SITES);
 
 	replay->leaves_out = random_below(random, 3) != 0;
-	torsh_heap_leave_out_stacks(&folded->heap, &folded->stacks, replay->leaves_out, stack);
+	torsh_heap_leave_out_stacks(&folded->heap, replay->leaves_out, stack);
 	if (!replay->leaves_out || random_below(random, 2))
 		return;
 	replay_move(replay);
@@ -367,8 +367,7 @@ static void blocks_that_are_ignored_have_a_site_of_their_own(void **state)
 	alloc(&folded, 10, 0x100, 100, 0, false);
 	alloc(&folded, 11, 0x200, 50, 0, false);
 	torsh_heap_ignore(heap, &folded.stacks, 12, 0x100, marked);
-	torsh_heap_leave_out_stacks(heap, &folded.stacks, true,
-				    torsh_stacks_below(&folded.stacks, 0, N_SITES));
+	torsh_heap_leave_out_stacks(heap, true, torsh_stacks_below(&folded.stacks, 0, N_SITES));
 	heap->next_move = 0;
 	torsh_heap_move_small(heap);
 	alloc(&folded, 20, 0x300, 7, 0, false);

@@ -53,10 +53,10 @@ static int start(void **state)
 	heap = &target->state.heap;
 	producer = (struct heap_producer){0};
 	for (uint32_t i = 0; i < N_SITES; i++)
-		sites[i] = torsh_heap_site(heap, &target->state.stacks,
-					   torsh_stacks_below(&target->state.stacks, 0,
-							      (uint32_t)torsh_code_number(
-								      &target->state.code, i + 1)));
+		sites[i] = torsh_heap_site(
+			heap, torsh_stacks_below(
+				      &target->state.stacks, 0,
+				      (uint32_t)torsh_code_number(&target->state.code, i + 1)));
 	copies = calloc(N_COPIES, sizeof(*copies));
 	assert_non_null(copies);
 	n_copies = 0;

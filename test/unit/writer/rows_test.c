@@ -85,8 +85,7 @@ static void allocate(void)
 						   .size = 100 + step,
 						   .usable = 128};
 
-			alloc.site = torsh_heap_site(heap, &target->state.stacks,
-						     stacks[heap->tracker.n]);
+			alloc.site = torsh_heap_site(heap, stacks[heap->tracker.n]);
 			torsh_heap_alloc(heap, &producer, &alloc);
 			stamp++;
 		}

@@ -102,9 +102,9 @@ static void begin(struct process *process)
 	torsh_heap_create(&process->heap, 0);
 	torsh_stacks_create(&process->stacks);
 	for (uint32_t i = 0; i < N_SITES; i++)
-		process->sites[i] = torsh_heap_site(
-			&process->heap, &process->stacks,
-			torsh_stacks_push(&process->stacks, 0, i, torsh_stacks_hash(0, i)));
+		process->sites[i] =
+			torsh_heap_site(&process->heap, torsh_stacks_push(&process->stacks, 0, i,
+									  torsh_stacks_hash(0, i)));
 }
 
 static void destroy(struct process *process)

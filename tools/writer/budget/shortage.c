@@ -48,7 +48,7 @@ static void leave_out_stacks(struct process_state *state, bool is_so)
 	if (is_so == heap->leaves_out_stacks)
 		return;
 	mark = is_so ? torsh_code_mark(&state->code, ADDRESS_CUT_NO_MEMORY) : 0;
-	torsh_heap_leave_out_stacks(heap, &state->stacks, is_so,
+	torsh_heap_leave_out_stacks(heap, is_so,
 				    is_so ? torsh_stacks_below(&state->stacks, 0, mark) : 0);
 }
 

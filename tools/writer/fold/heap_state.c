@@ -15,6 +15,7 @@ void torsh_heap_create(struct heap *heap, uint64_t first_stamp)
 {
 	*heap = (struct heap){.first_stamp = first_stamp, .n_sites = 1};
 	heap->sites = torsh_array_reserve(NULL, 0, &heap->site_capacity, sizeof(*heap->sites));
+	torsh_number_index_create(&heap->site_index);
 	torsh_live_create(&heap->live);
 	heap->next_move = MOVES_LEAST;
 }
@@ -24,6 +25,7 @@ void torsh_heap_destroy(struct heap *heap)
 	torsh_live_destroy(&heap->live);
 	torsh_small_destroy(&heap->small);
 	free(heap->sites);
+	torsh_number_index_destroy(&heap->site_index);
 	free(heap->ended);
 	torsh_moments_destroy(&heap->moments);
 	torsh_window_peaks_destroy(&heap->window_peaks);
@@ -34,7 +36,7 @@ void torsh_heap_destroy(struct heap *heap)
  * The empty stack's site is 0, which torsh_heap_site treats as "none yet", so it calls this each
  * time.
  */
-uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack)
+uint32_t torsh_heap_add_site(struct heap *heap, uint32_t stack)
 {
 	uint32_t site = heap->n_sites;
 
@@ -44,7 +46,7 @@ uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint
 		torsh_array_reserve(heap->sites, site, &heap->site_capacity, sizeof(*heap->sites));
 	heap->n_sites++;
 	heap->sites[site].stack = stack;
-	stacks->rows[stack].heap_site = site;
+	torsh_site_add(&heap->site_index, torsh_heap_site_stacks(heap));
 	return site;
 }
 
@@ -339,9 +341,8 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	if (!block || !stack)
 		return;
 	from = block->site;
-	to = torsh_heap_site(
-		heap, stacks,
-		torsh_stacks_below(stacks, heap->sites[from].stack, stacks->rows[stack].address));
+	to = torsh_heap_site(heap, torsh_stacks_below(stacks, heap->sites[from].stack,
+						      stacks->rows[stack].address));
 	torsh_peak_tracker_change(&heap->tracker, stamp, 0, 0);
 	change_site(heap, from, -1, -(int64_t)block->size);
 	block->site = to;
@@ -432,12 +433,11 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_producer *producer
 	}
 }
 
-void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so,
-				 uint32_t stack)
+void torsh_heap_leave_out_stacks(struct heap *heap, bool is_so, uint32_t stack)
 {
 	heap->leaves_out_stacks = is_so;
 	if (is_so)
-		heap->small_site = torsh_heap_site(heap, stacks, stack);
+		heap->small_site = torsh_heap_site(heap, stack);
 }
 
 /* Move small blocks to the other table. */

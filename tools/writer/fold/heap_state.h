@@ -26,6 +26,7 @@
 #include "tools/writer/fold/heap_moments.h"
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
+#include "tools/writer/fold/tables/site_index.h"
 #include "tools/writer/fold/tables/small_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
 #include "tools/writer/fold/tables/window_peaks.h"
@@ -91,6 +92,7 @@ struct heap {
 	struct heap_site *sites; /* [0]: the empty stack */
 	uint32_t n_sites;
 	size_t site_capacity;
+	struct number_index site_index;
 	uint64_t first_stamp; /* times of blocks are relative to this */
 	uint64_t usable_bytes; /* of live blocks with a known usable size */
 	uint64_t n_usable_unknown; /* live blocks without a known usable size */
@@ -129,8 +131,7 @@ void torsh_heap_destroy(struct heap *heap);
  * Start or stop storing blocks that fit in the small table there. stack: the stack that all of them
  * are charged to.
  */
-void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so,
-				 uint32_t stack);
+void torsh_heap_leave_out_stacks(struct heap *heap, bool is_so, uint32_t stack);
 
 /*
  * Remove the stacks of existing small blocks too, if enough of them may be left. Requires
@@ -152,16 +153,20 @@ void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
  */
 void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, bool is_by_optimizer);
 
+static inline struct site_stacks torsh_heap_site_stacks(const struct heap *heap)
+{
+	return (struct site_stacks){&heap->sites->stack, sizeof(*heap->sites)};
+}
+
 /* Add a site for a stack that has none. Returns its number; 0 for the empty stack. */
-uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack);
+uint32_t torsh_heap_add_site(struct heap *heap, uint32_t stack);
 
 /* Returns the number of a stack's site; adds the site if needed. */
-static inline uint32_t torsh_heap_site(struct heap *heap, struct stack_table *stacks,
-				       uint32_t stack)
+static inline uint32_t torsh_heap_site(struct heap *heap, uint32_t stack)
 {
-	uint32_t site = stacks->rows[stack].heap_site;
+	uint32_t site = torsh_site_find(&heap->site_index, torsh_heap_site_stacks(heap), stack);
 
-	return __builtin_expect(site != 0, 1) ? site : torsh_heap_add_site(heap, stacks, stack);
+	return __builtin_expect(site != 0, 1) ? site : torsh_heap_add_site(heap, stack);
 }
 
 struct heap_alloc {

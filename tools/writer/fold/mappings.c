@@ -23,19 +23,26 @@ void torsh_mappings_create(struct mappings *mappings)
 	*mappings = (struct mappings){.n_sites = 1, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	mappings->sites =
 		torsh_array_reserve(NULL, 0, &mappings->site_capacity, sizeof(*mappings->sites));
+	torsh_number_index_create(&mappings->site_index);
 	torsh_address_ranges_create(&mappings->ranges);
 }
 
 void torsh_mappings_destroy(struct mappings *mappings)
 {
 	torsh_address_ranges_destroy(&mappings->ranges);
+	torsh_number_index_destroy(&mappings->site_index);
 	free(mappings->sites);
 	*mappings = (struct mappings){0};
 }
 
-static uint32_t site_of(struct mappings *mappings, struct stack_table *stacks, uint32_t stack)
+static struct site_stacks stacks_of(const struct mappings *mappings)
 {
-	uint32_t site = stacks->rows[stack].map_site;
+	return (struct site_stacks){&mappings->sites->stack, sizeof(*mappings->sites)};
+}
+
+static uint32_t site_of(struct mappings *mappings, uint32_t stack)
+{
+	uint32_t site = torsh_site_find(&mappings->site_index, stacks_of(mappings), stack);
 
 	if (site || !stack)
 		return site;
@@ -43,7 +50,7 @@ static uint32_t site_of(struct mappings *mappings, struct stack_table *stacks, u
 	mappings->sites = torsh_array_reserve(mappings->sites, site, &mappings->site_capacity,
 					      sizeof(*mappings->sites));
 	mappings->sites[site].stack = stack;
-	stacks->rows[stack].map_site = site;
+	torsh_site_add(&mappings->site_index, stacks_of(mappings));
 	return site;
 }
 
@@ -151,22 +158,20 @@ static void fold_break(struct mappings *mappings, uint64_t stamp,
 	}
 }
 
-void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks,
-			 const struct event *event, uint32_t stack)
+void torsh_mappings_fold(struct mappings *mappings, const struct event *event, uint32_t stack)
 {
 	switch (event->id) {
 	case EVENT_MAP:
-		fold_map(mappings, event->stamp, &event->map, site_of(mappings, stacks, stack));
+		fold_map(mappings, event->stamp, &event->map, site_of(mappings, stack));
 		break;
 	case EVENT_UNMAP:
 		fold_unmap(mappings, event->stamp, &event->unmap);
 		break;
 	case EVENT_REMAP:
-		fold_remap(mappings, event->stamp, &event->remap, site_of(mappings, stacks, stack));
+		fold_remap(mappings, event->stamp, &event->remap, site_of(mappings, stack));
 		break;
 	case EVENT_PROGRAM_BREAK:
-		fold_break(mappings, event->stamp, &event->program_break,
-			   site_of(mappings, stacks, stack));
+		fold_break(mappings, event->stamp, &event->program_break, site_of(mappings, stack));
 		break;
 	case EVENT_ADVISE:
 		mappings->advised_bytes += event->advise.length;

@@ -13,7 +13,7 @@
 #include "agent/wire/event.h"
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/base/containers/address_ranges.h"
-#include "tools/writer/fold/tables/stack_table.h"
+#include "tools/writer/fold/tables/site_index.h"
 
 struct map_site {
 	struct site_usage live;
@@ -27,6 +27,7 @@ struct mappings {
 	struct map_site *sites; /* [0]: the empty stack */
 	uint32_t n_sites;
 	size_t site_capacity;
+	struct number_index site_index;
 	uint64_t page_bytes;
 	uint64_t maps, unmaps, advised_bytes;
 };
@@ -41,7 +42,6 @@ void torsh_mappings_destroy(struct mappings *mappings);
  * Fold an event MAP, UNMAP, REMAP, PROGRAM_BREAK or ADVISE; other events are ignored. Invalid
  * events, for example with a length beyond the address space, change nothing.
  */
-void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks,
-			 const struct event *event, uint32_t stack);
+void torsh_mappings_fold(struct mappings *mappings, const struct event *event, uint32_t stack);
 
 #endif

@@ -143,7 +143,7 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 		state->exit_stamp = event->stamp;
 		break;
 	default:
-		torsh_mappings_fold(&state->mappings, &state->stacks, event, stack);
+		torsh_mappings_fold(&state->mappings, event, stack);
 		break;
 	}
 }

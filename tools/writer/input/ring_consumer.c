@@ -241,6 +241,8 @@ static const char *hash_frames(struct hashed_stack *path, struct consumer_tables
 		path[i + 1].hash = torsh_stacks_hash(path[i].hash, numbers[i]);
 		torsh_stacks_prefetch(tables->stacks, path[i + 1].hash);
 	}
+	for (uint32_t i = 1; i < stack->n; i++)
+		torsh_stacks_prefetch_row(tables->stacks, path[i + 1].hash);
 	return NULL;
 }
 
@@ -316,7 +318,7 @@ static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *
 
 	if (change && change->site)
 		return change->site;
-	stack = torsh_heap_site(tables->heap, tables->stacks, stack);
+	stack = torsh_heap_site(tables->heap, stack);
 	if (change)
 		change->site = stack;
 	return stack;

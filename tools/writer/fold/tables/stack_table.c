@@ -6,56 +6,46 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
-#define FIRST_SLOTS 1024u
-
 void torsh_stacks_create(struct stack_table *table)
 {
-	*table = (struct stack_table){.n_rows = 1, .mask = FIRST_SLOTS - 1};
+	*table = (struct stack_table){.n_rows = 1};
 	table->rows = torsh_array_reserve(NULL, 0, &table->capacity, sizeof(*table->rows));
-	table->slots = torsh_memory_table(FIRST_SLOTS, sizeof(*table->slots));
+	torsh_number_index_create(&table->index);
 }
 
 void torsh_stacks_destroy(struct stack_table *table)
 {
 	free(table->rows);
-	free(table->slots);
+	torsh_number_index_destroy(&table->index);
 	*table = (struct stack_table){0};
 }
 
-static void fill_slot(struct stack_table *table, const struct stack_slot *filled)
+/* A parent comes before its children, so one pass computes the hashes of all paths. */
+static void grow_index(struct stack_table *table)
 {
-	uint32_t i = filled->hash & table->mask;
+	uint32_t n = table->n_rows, *hashes;
 
-	while (table->slots[i].key)
-		i = (i + 1) & table->mask;
-	table->slots[i] = *filled;
+	torsh_number_index_grow(&table->index);
+	hashes = torsh_memory_table(n, sizeof(*hashes));
+	for (uint32_t i = 1; i < n; i++)
+		hashes[i] =
+			torsh_stacks_hash(hashes[table->rows[i].parent], table->rows[i].address);
+	torsh_number_index_add_all(&table->index, hashes, n);
+	free(hashes);
 }
 
-static void double_slots(struct stack_table *table)
+uint32_t torsh_stacks_add(struct stack_table *table, uint32_t parent, uint32_t address,
+			  uint32_t hash)
 {
-	struct stack_slot *old = table->slots;
-	uint32_t n_old = table->mask + 1;
+	uint32_t number = table->n_rows;
 
-	table->slots = torsh_memory_table((size_t)n_old * 2, sizeof(*table->slots));
-	table->mask = n_old * 2 - 1;
-	for (uint32_t i = 0; i < n_old; i++) {
-		if (old[i].key)
-			fill_slot(table, &old[i]);
-	}
-	free(old);
-}
-
-uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash)
-{
-	uint32_t number = table->n_rows++;
-
+	if (torsh_number_index_is_full(&table->index))
+		grow_index(table);
 	table->rows =
 		torsh_array_reserve(table->rows, number, &table->capacity, sizeof(*table->rows));
-	table->rows[number] =
-		(struct stack_row){.parent = (uint32_t)(key >> 32), .address = (uint32_t)key - 1};
-	if (table->n_rows > table->mask / 4 * 3)
-		double_slots(table);
-	fill_slot(table, &(struct stack_slot){.key = key, .number = number, .hash = hash});
+	table->n_rows++;
+	table->rows[number] = (struct stack_row){.parent = parent, .address = address};
+	torsh_number_index_add(&table->index, number, hash);
 	return number;
 }
 

@@ -4,9 +4,9 @@
  * and the number of its innermost address. Equal stacks have equal numbers. Stack 0 is the empty
  * one.
  *
- * Does not use the key index of tools/base, because each event looks its stack up: the key is
- * (parent, address), but the slot depends on the addresses of the whole path, so the slots of
- * several frames are prefetched at once, before the parents' numbers are known.
+ * Each event looks its stack up. The key is (parent, address), but the slot depends on the addresses
+ * of the whole path, so the slots of several frames are prefetched at once, before the parents'
+ * numbers are known.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
@@ -15,28 +15,20 @@
 #include <stdint.h>
 
 #include "agent/wire/channel.h"
+#include "tools/writer/fold/tables/number_index.h"
 
 #define STACK_DEPTH_MAX CHANNEL_STACK_MAX
 
 struct stack_row {
 	uint32_t parent;
 	uint32_t address;
-	uint32_t heap_site, map_site; /* sites of this stack; 0: none yet */
-};
-
-/* key: parent << 32 | address + 1; 0: empty slot */
-struct stack_slot {
-	uint64_t key;
-	uint32_t number;
-	uint32_t hash;
 };
 
 struct stack_table {
 	struct stack_row *rows; /* by number */
 	uint32_t n_rows; /* n_rows >= 1 */
 	size_t capacity;
-	struct stack_slot *slots; /* mask + 1 slots; at least a quarter are empty */
-	uint32_t mask;
+	struct number_index index; /* of the rows but the empty stack's, by the hash of the path */
 };
 
 /* A stack and the hash of its path. */
@@ -52,7 +44,8 @@ void torsh_stacks_create(struct stack_table *table);
 void torsh_stacks_destroy(struct stack_table *table);
 
 /* Slow path of torsh_stacks_push. */
-uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash);
+uint32_t torsh_stacks_add(struct stack_table *table, uint32_t parent, uint32_t address,
+			  uint32_t hash);
 
 /* Returns the hash of a path from the hash of its parent's path. */
 static inline uint32_t torsh_stacks_hash(uint32_t hash, uint32_t address)
@@ -70,22 +63,30 @@ uint32_t torsh_stacks_below(struct stack_table *table, uint32_t parent, uint32_t
 /* Prefetch the slot of the path with that hash. */
 static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32_t hash)
 {
-	__builtin_prefetch(&table->slots[hash & table->mask]);
+	__builtin_prefetch(&table->index.slots[torsh_number_index_home(&table->index, hash)]);
+}
+
+/* Prefetch the row that the slot names, once that is in the cache. */
+static inline void torsh_stacks_prefetch_row(const struct stack_table *table, uint32_t hash)
+{
+	uint32_t i = torsh_number_index_home(&table->index, hash);
+
+	__builtin_prefetch(&table->rows[torsh_number_index_next(&table->index, hash, &i)]);
 }
 
 /* Returns the stack of a call from parent into address; hash is the new path's. */
 static inline uint32_t torsh_stacks_push(struct stack_table *table, uint32_t parent,
 					 uint32_t address, uint32_t hash)
 {
-	uint64_t key = (uint64_t)parent << 32 | (address + 1);
-	uint32_t i = hash & table->mask;
+	uint32_t i = torsh_number_index_home(&table->index, hash), number;
 
-	while (table->slots[i].key != key) {
-		if (__builtin_expect(!table->slots[i].key, 0))
-			return torsh_stacks_add(table, key, hash);
-		i = (i + 1) & table->mask;
+	while ((number = torsh_number_index_next(&table->index, hash, &i))) {
+		const struct stack_row *row = &table->rows[number];
+
+		if (row->parent == parent && row->address == address)
+			return number;
 	}
-	return table->slots[i].number;
+	return torsh_stacks_add(table, parent, address, hash);
 }
 
 #endif

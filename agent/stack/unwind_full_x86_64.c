@@ -150,7 +150,7 @@ static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
 	is_origin = err == -ENOENT && !c->is_exact &&
 		    torsh_unwind_rule_is_origin(c->registers[CFI_RIP], &module);
-	torsh_unwind_pages_were_read(&module);
+	torsh_unwind_pages_were_read(&module, pc);
 	if (err == -ENOENT)
 		return is_origin ? WAY_NONE : WAY_CHAIN;
 	return err ? err : WAY_ROW;

@@ -10,11 +10,23 @@
 #include "shim/sys.h"
 
 #define COUNT_BITS 8
-/* Per module: unmapping costs some microseconds, and the next reads cause page faults. */
+/*
+ * Unmapping costs some microseconds, and the next reads cause page faults. What stays mapped
+ * depends on how many pieces of code the reads were for: each piece has about as much unwind
+ * information as one fault maps.
+ */
+#define PIECE_BITS 19
+#define PIECES_PER_RELEASE 8
 #define READS_PER_RELEASE 512
 
+/* What was read of a module since its last release. */
+struct reads {
+	_Atomic uint64_t pieces; /* bit (address >> PIECE_BITS) % 64 */
+	_Atomic uint32_t n;
+};
+
 /* By a hash of the module's place; two modules with the same hash are released a little earlier. */
-static _Atomic uint32_t n_reads[1 << COUNT_BITS];
+static struct reads all[1 << COUNT_BITS];
 
 /*
  * Whether a page is still the file's, unwritten through this mapping: programs restored from a
@@ -37,12 +49,17 @@ static void release(const struct module *module)
 		TORSH_SYS(SYS_madvise, span.start, span.end - span.start, MADV_DONTNEED, 0, 0, 0);
 }
 
-void torsh_unwind_pages_were_read(const struct module *module)
+void torsh_unwind_pages_were_read(const struct module *module, uintptr_t pc)
 {
 	uint64_t hash = (module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15);
-	_Atomic uint32_t *n = &n_reads[hash >> (64 - COUNT_BITS)];
+	struct reads *reads = &all[hash >> (64 - COUNT_BITS)];
+	uint64_t piece = UINT64_C(1) << (pc >> PIECE_BITS) % 64;
+	uint64_t pieces = atomic_fetch_or_explicit(&reads->pieces, piece, memory_order_relaxed);
+	uint32_t n = atomic_fetch_add_explicit(&reads->n, 1, memory_order_relaxed) + 1;
 
-	if (atomic_fetch_add_explicit(n, 1, memory_order_relaxed) % READS_PER_RELEASE ==
-	    READS_PER_RELEASE - 1)
-		release(module);
+	if (n < READS_PER_RELEASE && __builtin_popcountll(pieces | piece) < PIECES_PER_RELEASE)
+		return;
+	atomic_store_explicit(&reads->pieces, 0, memory_order_relaxed);
+	atomic_store_explicit(&reads->n, 0, memory_order_relaxed);
+	release(module);
 }

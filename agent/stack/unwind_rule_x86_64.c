@@ -166,7 +166,7 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	if (err == -ENOENT)
 		rule = !is_exact && torsh_unwind_rule_is_origin(ip, &module) ? RULE_STOP
 									     : RULE_NO_INFO;
-	torsh_unwind_pages_were_read(&module);
+	torsh_unwind_pages_were_read(&module, pc);
 	return rule;
 }
 

@@ -67,7 +67,7 @@ static void read_all(const struct object_span *span)
 static void read_often(const struct module *module)
 {
 	for (int i = 0; i < ENOUGH_READS; i++)
-		torsh_unwind_pages_were_read(module);
+		torsh_unwind_pages_were_read(module, module->start);
 }
 
 static void pages_of_the_file_are_unmapped_and_come_back(void **state)

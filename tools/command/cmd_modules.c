@@ -175,7 +175,7 @@ static void print_text(const struct view *view)
 
 int torsh_command_modules(int argc, char **argv)
 {
-	struct read_options options = {0};
+	struct read_options options = {.without = READING_WITHOUT_HEAP | RECORDING_STACKS};
 	struct reading reading;
 	struct view view = {.reading = &reading};
 

@@ -457,7 +457,7 @@ static void print_text(const struct view *view)
 
 int torsh_command_ops(int argc, char **argv)
 {
-	struct read_options options = {0};
+	struct read_options options = {.without = READING_WITHOUT_HEAP};
 	struct ops_options own = {.sort = sort_keys};
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
@@ -465,6 +465,8 @@ int torsh_command_ops(int argc, char **argv)
 	torsh_options_parse_steps(argc, argv, doc, own_options, parse_ops, &own, &options);
 	if (!own.has_merge_nested)
 		own.request.merge_nested = !options.is_json;
+	if (own.request.group != OPERATORS_BY_STACK)
+		options.without |= RECORDING_STACKS;
 	torsh_reading_open(&reading, &options);
 	torsh_reading_prepass(&view.prepass, &reading, &options);
 	for (size_t i = 0; i < view.prepass.n; i++)

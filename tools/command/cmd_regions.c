@@ -390,7 +390,7 @@ static void print_text(const struct view *view)
 
 int torsh_command_regions(int argc, char **argv)
 {
-	struct region_options options = {0};
+	struct region_options options = {.read.without = READING_WITHOUT_HEAP | RECORDING_STACKS};
 	struct regions *regions = &options.regions;
 	struct reading reading;
 	struct view view = {.options = &options, .reading = &reading};

@@ -19,6 +19,8 @@
 
 struct read_options {
 	const char *path;
+	/* tables that the command doesn't use: enum recording_table, ored; 0: it may use all */
+	unsigned without;
 	bool is_json, without_lines, without_defaults;
 	bool has_limit, has_pid, has_rank;
 	size_t limit; /* 0: all */

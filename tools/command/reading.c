@@ -55,6 +55,12 @@ static void select_processes(struct reading *reading, const struct read_options 
 		  recording->path);
 }
 
+/* A window depends on whether the times of live blocks are exact. */
+static unsigned tables_without(const struct read_options *options)
+{
+	return options->without & ~(options->window.is_some ? RECORDING_USAGE : 0u);
+}
+
 void torsh_reading_open(struct reading *reading, struct read_options *options)
 {
 	char error[512] = "it can't be read";
@@ -63,7 +69,8 @@ void torsh_reading_open(struct reading *reading, struct read_options *options)
 	*reading = (struct reading){0};
 	if (!path)
 		torsh_die("%s", error);
-	reading->recording = torsh_recording_read(path, READ_WAIT_S, error, sizeof(error));
+	reading->recording = torsh_recording_read(path, READ_WAIT_S, tables_without(options), error,
+						  sizeof(error));
 	if (!reading->recording)
 		torsh_die("%s", error);
 	free(path);

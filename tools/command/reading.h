@@ -8,6 +8,10 @@
 #include "tools/base/json_writer.h"
 #include "tools/command/options.h"
 #include "tools/device/memory/device_memory.h"
+#include "tools/recording/read.h"
+
+/* For commands that show the timeline only. */
+#define READING_WITHOUT_HEAP (RECORDING_USAGE | RECORDING_MOMENTS)
 
 /* A recording, and the processes in it that the options select. */
 struct reading {

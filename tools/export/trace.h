@@ -35,6 +35,7 @@ struct trace_format {
 	bool needs_path; /* it doesn't write a stream of bytes */
 	bool is_directory; /* what it writes */
 	bool is_of_one_rank; /* readers take a file for one rank's */
+	bool needs_heap; /* it reads usage by stack, too */
 	enum trace_needs needs;
 	/* Returns 0 or -errno. */
 	int (*write)(struct trace *trace);

@@ -120,7 +120,7 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 		return;
 	}
 	file = torsh_need_text("/proc/self/fd/%d", answer.fds[0]);
-	recording = torsh_recording_read(file, 0, error, sizeof(error));
+	recording = torsh_recording_read(file, 0, RECORDING_MOMENTS, error, sizeof(error));
 	free(file);
 	if (recording) {
 		sessions->items = torsh_array_reserve(sessions->items, sessions->n,

@@ -13,6 +13,7 @@
 #include "tools/base/die.h"
 #include "tools/recording/agent_stacks.h"
 #include "tools/recording/progress.h"
+#include "tools/store/chunk_members.h"
 #include "tools/store/recording_read.h"
 
 #define POLL_NS 20000000L
@@ -102,13 +103,34 @@ static bool any_is_alive(const struct recording *recording)
 	return false;
 }
 
+static uint32_t members_of(unsigned tables)
+{
+	uint32_t members = 0;
+
+	if (tables & RECORDING_STACKS)
+		members |= CHUNK_MEMBER(STACKS);
+	if (tables & RECORDING_USAGE)
+		members |= CHUNK_MEMBER(STACK_TOTALS) | CHUNK_MEMBER(LIVE) | CHUNK_MEMBER(JOINT) |
+			   CHUNK_MEMBER(GROWTH);
+	if (tables & RECORDING_MOMENTS)
+		members |= CHUNK_MEMBER(MOMENTS) | CHUNK_MEMBER(WINDOW_PEAK);
+	return members;
+}
+
+/* What is read of a recording, and for how long its writer is awaited. */
+struct request {
+	const char *path;
+	unsigned without, wait_s;
+};
+
 /*
  * Read the file's current contents. Returns 0, -EAGAIN if it doesn't begin as a recording, or
  * -errno with a message.
  */
-static int read_now(const char *path, struct recording **out, char **problem, char *error,
-		    size_t n_error)
+static int read_now(const struct request *request, struct recording **out, char **problem,
+		    char *error, size_t n_error)
 {
+	const char *path = request->path;
 	struct recording_reader *reader;
 	struct recording *recording;
 	struct progress progress;
@@ -122,6 +144,7 @@ static int read_now(const char *path, struct recording **out, char **problem, ch
 		return rc == -EPROTO ? -EAGAIN : rc;
 	}
 	torsh_recording_skip(reader, CHUNK_EVENTS | CHUNK_TIMELINE);
+	torsh_recording_leave_out(reader, members_of(request->without));
 	recording = torsh_recording_new(path);
 	recording->size_bytes = torsh_recording_size(reader);
 	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));
@@ -176,11 +199,12 @@ static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_
 }
 
 /* As torsh_recording_read; problems of the file go to *problem, which the caller frees. */
-static struct recording *read_settled(const char *path, unsigned wait_s, char **problem,
-				      char *error, size_t n_error)
+static struct recording *read_settled(const struct request *request, char **problem, char *error,
+				      size_t n_error)
 {
+	const char *path = request->path;
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC),
-		 end_ns = begin_ns + wait_s * UINT64_C(1000000000);
+		 end_ns = begin_ns + request->wait_s * UINT64_C(1000000000);
 	int n_torn = 0;
 	bool is_said = false;
 
@@ -196,7 +220,7 @@ static struct recording *read_settled(const char *path, unsigned wait_s, char **
 		bool is_over;
 
 		*problem = NULL;
-		rc = read_now(path, &recording, problem, error, n_error);
+		rc = read_now(request, &recording, problem, error, n_error);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
 		is_over = now_ns >= end_ns;
 		if (rc < 0 && (rc != -EAGAIN || !is_held || is_over))
@@ -222,11 +246,12 @@ static struct recording *read_settled(const char *path, unsigned wait_s, char **
 	}
 }
 
-struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *error,
-				       size_t n_error)
+struct recording *torsh_recording_read(const char *path, unsigned wait_s, unsigned without,
+				       char *error, size_t n_error)
 {
+	const struct request request = {.path = path, .without = without, .wait_s = wait_s};
 	char *problem;
-	struct recording *recording = read_settled(path, wait_s, &problem, error, n_error);
+	struct recording *recording = read_settled(&request, &problem, error, n_error);
 
 	/* In a growing file the last chunk is often incomplete: not worth a message. */
 	if (problem && !recording->is_being_written)
@@ -237,10 +262,15 @@ struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *
 
 void torsh_recording_await(const char *path, unsigned wait_s)
 {
+	const struct request request = {
+		.path = path,
+		.without = RECORDING_STACKS | RECORDING_USAGE | RECORDING_MOMENTS,
+		.wait_s = wait_s,
+	};
 	char *problem, error[512];
 
 	if (torsh_recording_is_being_written(path) != 1)
 		return;
-	torsh_recording_destroy(read_settled(path, wait_s, &problem, error, sizeof(error)));
+	torsh_recording_destroy(read_settled(&request, &problem, error, sizeof(error)));
 	free(problem);
 }

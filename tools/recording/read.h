@@ -21,15 +21,23 @@ char *torsh_recording_locate(const char *path, char *error, size_t n_error);
  */
 char *torsh_recording_newest_here(void);
 
+/* Tables that most commands don't need; they are large. */
+enum recording_table {
+	RECORDING_STACKS = 1,
+	RECORDING_USAGE = 2, /* by stack: totals, live blocks, growth, the session-wide peak */
+	RECORDING_MOMENTS = 4, /* usage by stack at other times than the peak and the end */
+};
+
 /*
- * Read a whole recording without its events. Returns NULL with a sentence in error if nothing can
+ * Read a whole recording without its events and without some tables (enum recording_table, ored):
+ * those stay empty, and their rows are not checked. Returns NULL with a sentence in error if nothing can
  * be read. Damaged parts are reported on stderr and skipped.
  *
  * While a writer holds the file: waits up to wait_s seconds for it if all processes have ended; if
  * one is alive, the current contents are read and recording->is_being_written is set.
  */
-struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *error,
-				       size_t n_error);
+struct recording *torsh_recording_read(const char *path, unsigned wait_s, unsigned without,
+				       char *error, size_t n_error);
 
 /* Wait as torsh_recording_read does, for callers that read the file themselves. */
 void torsh_recording_await(const char *path, unsigned wait_s);

@@ -16,6 +16,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/regular.h"
+#include "tools/store/chunk_members.h"
 #include "tools/store/delta.h"
 
 #define WINDOW_BYTES (1u << 20)
@@ -46,6 +47,7 @@ struct recording_reader {
 	uint8_t *window; /* the bytes read last, with room for n_window */
 	size_t n_window;
 	uint32_t skip;
+	uint32_t left_out; /* CHUNK_MEMBER of chunk_members.h, ored */
 	struct later *later; /* those of kind CHUNK_LATER */
 	size_t n_later, n_later_room, n_later_read;
 	uint8_t *raw;
@@ -201,6 +203,11 @@ void torsh_recording_skip(struct recording_reader *reader, uint32_t kinds)
 	reader->skip = kinds;
 }
 
+void torsh_recording_leave_out(struct recording_reader *reader, uint32_t members)
+{
+	reader->left_out = members;
+}
+
 void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes)
 {
 	if (reader->n_bytes > n_bytes && n_bytes >= reader->at)
@@ -245,14 +252,23 @@ static ZSTD_DCtx *decompressor(void)
 	return made;
 }
 
+/* Returns the stored bytes of a chunk, or NULL if they are damaged. */
+static const uint8_t *read_stored(struct recording_reader *reader,
+				  const struct chunk_header *header, uint64_t at)
+{
+	const uint8_t *stored = fetch(reader, at + sizeof(*header), header->stored_bytes);
+
+	return stored && header->checksum == XXH64(stored, header->stored_bytes, 0) ? stored : NULL;
+}
+
 /* Returns the decompressed bytes of a chunk, or NULL if it is damaged. */
 static const uint8_t *read_payload(struct recording_reader *reader,
 				   const struct chunk_header *header, uint64_t at)
 {
-	const uint8_t *stored = fetch(reader, at + sizeof(*header), header->stored_bytes);
+	const uint8_t *stored = read_stored(reader, header, at);
 	ZSTD_DCtx *zstd;
 
-	if (!stored || header->checksum != XXH64(stored, header->stored_bytes, 0))
+	if (!stored)
 		return NULL;
 	if (header->coding == CHUNK_PLAIN)
 		return header->raw_bytes == header->stored_bytes ? stored : NULL;
@@ -298,12 +314,20 @@ static void free_counted(void *n_left, void *memory)
 	free(memory);
 }
 
-static Torsh__Chunk *unpack(const uint8_t *payload, size_t n)
+/* Returns the chunk without what is left out, or NULL if it is damaged or memory is short. */
+static Torsh__Chunk *unpack(struct recording_reader *reader, const uint8_t *payload, size_t n)
 {
 	uint64_t n_left = MESSAGE_BYTES_ANYWAY + MESSAGE_BYTES_A_BYTE * (uint64_t)n;
 	ProtobufCAllocator allocator = {
 		.alloc = allocate_counted, .free = free_counted, .allocator_data = &n_left};
 
+	if (reader->left_out && payload != reader->raw) {
+		if (!room_for(&reader->raw, &reader->n_raw, n + 1u))
+			return NULL;
+		payload = memcpy(reader->raw, payload, n);
+	}
+	if (reader->left_out)
+		n = torsh_chunk_leave_out(reader->raw, n, reader->left_out);
 	return torsh__chunk__unpack(&allocator, n, payload);
 }
 
@@ -389,7 +413,7 @@ static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct ch
 {
 	const uint8_t *payload =
 		is_beyond_belief(reader, header) ? NULL : read_payload(reader, header, at);
-	Torsh__Chunk *chunk = payload ? unpack(payload, header->raw_bytes) : NULL;
+	Torsh__Chunk *chunk = payload ? unpack(reader, payload, header->raw_bytes) : NULL;
 
 	if (chunk)
 		torsh_delta_decode(chunk);
@@ -433,7 +457,7 @@ int torsh_recording_next(struct recording_reader *reader, Torsh__Chunk **chunk)
 			continue;
 		}
 		if (header.kinds & CHUNK_LATER) {
-			if (!read_payload(reader, &header, reader->at)) {
+			if (!read_stored(reader, &header, reader->at)) {
 				step_over(reader);
 				continue;
 			}

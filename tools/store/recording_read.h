@@ -38,6 +38,12 @@ void torsh_recording_close(struct recording_reader *reader);
  */
 void torsh_recording_skip(struct recording_reader *reader, uint32_t kinds);
 
+/*
+ * Leave these members out of each chunk (CHUNK_MEMBER of chunk_members.h, ored): their rows are
+ * neither unpacked nor checked.
+ */
+void torsh_recording_leave_out(struct recording_reader *reader, uint32_t members);
+
 /* Read as if the file ended after n_bytes, if it is longer. */
 void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes);
 

@@ -28,7 +28,7 @@ static void evaluate(const struct host_scenario *scene)
 	char error[256];
 
 	host_write(path, &story, scene);
-	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	recording = torsh_recording_read(path, 0, 0, error, sizeof(error));
 	assert_non_null(recording);
 	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
 	request = (struct analysis_request){.recording = recording,

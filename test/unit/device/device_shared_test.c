@@ -206,7 +206,7 @@ static void a_process_has_nothing_after_its_last_query(void **state)
 	fixture_event(&fixtures[0], 2000, 0, &query);
 	put_alloc(&fixtures[1], 3000, 5);
 	fixture_write(path, fixtures, 2, 1000);
-	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	recording = torsh_recording_read(path, 0, 0, error, sizeof(error));
 	assert_non_null(recording);
 	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
 	torsh_device_memory_collect(&memory, recording, recording->processes,

@@ -261,7 +261,7 @@ static void sums_are_those_of_a_replay(void **state)
 	char why[256];
 
 	(void)state;
-	recording = torsh_recording_read(path, 0, why, sizeof(why));
+	recording = torsh_recording_read(path, 0, 0, why, sizeof(why));
 	assert_non_null(recording);
 	assert_int_equal(find_regions(&regions, recording), 0);
 	assert_int_equal(regions.n_unpaired_ends, truth.n_unpaired);
@@ -298,7 +298,7 @@ static void threads_add_up(void **state)
 	char why[256];
 
 	(void)state;
-	recording = torsh_recording_read(path, 0, why, sizeof(why));
+	recording = torsh_recording_read(path, 0, 0, why, sizeof(why));
 	assert_int_equal(find_regions(&regions, recording), 0);
 	for (size_t i = 0; i < regions.n; i++) {
 		assert_int_equal(regions.items[i].n_threads, 1);

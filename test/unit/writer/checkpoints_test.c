@@ -33,7 +33,7 @@ static void every_reason_is_in_the_recording(void **state)
 	}
 	torsh_checkpoints_close(&checkpoints, 0, 1);
 	torsh_checkpoints_destroy(&checkpoints);
-	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	recording = torsh_recording_read(path, 0, 0, error, sizeof(error));
 	assert_non_null(recording);
 	assert_int_equal(recording->n_reasons, N_REASONS);
 	assert_string_equal(recording->reasons[N_REASONS - 1], "this is reason 29");

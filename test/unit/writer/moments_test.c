@@ -181,7 +181,7 @@ static struct recording *write_and_read(uint64_t *random, uint8_t *is_live)
 	assert_false(target->rows->has_missed);
 	torsh_rows_end(file, &(struct rows_end){.is_complete = 1});
 	torsh_recording_finish(file);
-	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	recording = torsh_recording_read(path, 0, 0, error, sizeof(error));
 	if (!recording)
 		fail_msg("%s", error);
 	assert_int_equal(recording->n_bad_rows, 0);

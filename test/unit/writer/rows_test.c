@@ -129,7 +129,7 @@ static struct recording *write_and_read(int fd)
 		fail_msg("missed: %s", torsh_recording_missed(file));
 	torsh_rows_end(file, &(struct rows_end){.is_complete = 1});
 	torsh_recording_finish(file);
-	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	recording = torsh_recording_read(path, 0, 0, error, sizeof(error));
 	if (!recording)
 		fail_msg("%s", error);
 	assert_int_equal(recording->n_bad_rows, 0);

@@ -97,7 +97,7 @@ static struct recording *read_rows(void)
 	torsh_unfollowed_end(&unfollowed_list, &ancestry, file);
 	torsh_rows_end(file, &(struct rows_end){.is_complete = 1});
 	torsh_recording_finish(file);
-	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	recording = torsh_recording_read(path, 0, 0, error, sizeof(error));
 	assert_non_null(recording);
 	return recording;
 }

@@ -432,7 +432,7 @@ static void print_json(const struct budgets *of, const struct reading *reading)
 
 int torsh_command_check(int argc, char **argv)
 {
-	struct read_options options = {0};
+	struct read_options options = {.without = RECORDING_MOMENTS};
 	struct budgets budgets = {
 		.items =
 			{

@@ -166,6 +166,9 @@ int torsh_command_export(int argc, char **argv)
 		torsh_die("%s needs a name for what it writes: -o FILE", name);
 	if (is_binary && !own.output && isatty(STDOUT_FILENO))
 		torsh_die("%s is no text: give it a file with -o", name);
+	options.without = own.trace && own.trace->needs_heap ? 0 : RECORDING_MOMENTS;
+	if (own.trace && !own.trace->needs_heap)
+		options.without |= RECORDING_USAGE;
 	torsh_reading_open(&reading, &options);
 	warn_of_losses(&reading);
 	if (own.trace)

@@ -446,7 +446,7 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 
 int torsh_command_kernels(int argc, char **argv)
 {
-	struct read_options options = {0};
+	struct read_options options = {.without = READING_WITHOUT_HEAP};
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options, .sort = sort_keys};
 

@@ -181,7 +181,7 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 
 int torsh_command_leaks(int argc, char **argv)
 {
-	struct read_options options = {0};
+	struct read_options options = {.without = RECORDING_MOMENTS};
 	struct reading reading;
 	struct own_choice choice = {0};
 

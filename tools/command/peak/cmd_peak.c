@@ -216,6 +216,8 @@ int torsh_command_peak(int argc, char **argv)
 	struct peak_options own = {.moments.window.steps.last = UINT64_MAX};
 
 	torsh_options_parse(argc, argv, doc, own_options, parse_peak, &own, &options);
+	if (!torsh_moments_are_requested(&own.moments))
+		options.without = RECORDING_MOMENTS;
 	torsh_reading_open(&reading, &options);
 	if (torsh_moments_are_requested(&own.moments))
 		torsh_peak_moments(&options, &reading, &own.moments);

@@ -123,7 +123,7 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 
 int torsh_command_steps(int argc, char **argv)
 {
-	struct read_options options = {0};
+	struct read_options options = {.without = READING_WITHOUT_HEAP | RECORDING_STACKS};
 	struct reading reading;
 	struct steps_view view = {.reading = &reading};
 	size_t n_limit;

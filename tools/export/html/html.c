@@ -211,6 +211,7 @@ static int write_html(struct trace *trace)
 const struct trace_format torsh_trace_html = {
 	.name = "html",
 	.ending = ".html",
+	.needs_heap = true,
 	.needs = TRACE_NEEDS_NOTHING,
 	.write = write_html,
 };

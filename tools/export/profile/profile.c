@@ -81,10 +81,12 @@ static int write_part(struct trace *trace)
 const struct trace_format torsh_trace_profile = {.name = "profile",
 						 .ending = ".profile.json",
 						 .is_of_one_rank = true,
+						 .needs_heap = true,
 						 .needs = TRACE_NEEDS_EVENTS,
 						 .write = write_profile};
 const struct trace_format torsh_trace_part = {.name = "part",
 					      .ending = ".part.json",
 					      .is_of_one_rank = true,
+					      .needs_heap = true,
 					      .needs = TRACE_NEEDS_EVENTS,
 					      .write = write_part};

@@ -391,4 +391,5 @@ const struct trace_format torsh_trace_sqlite = {.name = "sqlite",
 						.ending = ".sqlite",
 						.is_binary = true,
 						.needs_path = true,
+						.needs_heap = true,
 						.write = write_sqlite};

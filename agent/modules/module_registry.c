@@ -134,24 +134,27 @@ unmap:
 	return index;
 }
 
-static uint32_t module_of(uintptr_t ip)
+static uint32_t index_of(const struct module *module)
 {
-	struct module module;
-	uint64_t entry;
-	uint32_t slot, index;
+	uint32_t slot = cache_slot(module->start), index;
+	uint64_t entry = atomic_load_explicit(&cached[slot], memory_order_acquire);
 
-	if (torsh_modules_find(ip, &module) == MODULE_NONE)
-		return CHANNEL_NO_MODULE;
-	slot = cache_slot(module.start);
-	entry = atomic_load_explicit(&cached[slot], memory_order_acquire);
-	if (entry >> 16 == module.start && entry & 0xffff)
+	if (entry >> 16 == module->start && entry & 0xffff)
 		return (uint32_t)(entry & 0xffff) - 1;
-	torsh_callbacks.object_found(module.link_map);
-	index = add_module(&module);
+	torsh_callbacks.object_found(module->link_map);
+	index = add_module(module);
 	if (index != CHANNEL_NO_MODULE)
-		atomic_store_explicit(&cached[slot], (uint64_t)module.start << 16 | (index + 1),
+		atomic_store_explicit(&cached[slot], (uint64_t)module->start << 16 | (index + 1),
 				      memory_order_release);
 	return index;
+}
+
+static __attribute__((noinline)) uint32_t search_module(uintptr_t pc)
+{
+	struct module module;
+
+	return torsh_modules_find(pc, &module) == MODULE_NONE ? CHANNEL_NO_MODULE
+							      : index_of(&module);
 }
 
 /*
@@ -187,10 +190,15 @@ static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 	return index;
 }
 
-uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
+uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags, const struct module *module)
 {
-	return add_entry(ip, flags,
-			 ip ? module_of(flags & ADDRESS_EXACT ? ip : ip - 1) : CHANNEL_NO_MODULE);
+	uint32_t index = CHANNEL_NO_MODULE;
+
+	if (module)
+		index = index_of(module);
+	else if (ip)
+		index = search_module(flags & ADDRESS_EXACT ? ip : ip - 1);
+	return add_entry(ip, flags, index);
 }
 
 uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text file,

@@ -14,11 +14,14 @@
 
 #define REGISTRY_FULL 0 /* id 0 is the pseudo-address "table full" */
 
+struct module;
+
 /*
- * Register the return address ip with its ADDRESS_* flags of agent/wire/channel.h. Returns a new id
- * at each call, which the caller caches, or REGISTRY_FULL.
+ * Register the return address ip with its ADDRESS_* flags of agent/wire/channel.h. module is the
+ * object that torsh_modules_find found there; NULL: it is searched for. Returns a new id at each
+ * call, which the caller caches, or REGISTRY_FULL.
  */
-uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags);
+uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags, const struct module *module);
 
 #define REGISTRY_NO_CODE UINT32_MAX
 

@@ -382,6 +382,13 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 	return MODULE_NEW;
 }
 
+bool torsh_modules_is_in_place(uintptr_t pc, const struct module *known)
+{
+	struct module now;
+
+	return dl_find_object && find_by_dl_find_object(pc, &now) && is_in_place(known, &now);
+}
+
 /*
  * For objects off the calling thread's stack only glibc's look-up is used: reading maps would read
  * the object, too.

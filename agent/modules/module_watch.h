@@ -47,6 +47,12 @@ enum module_answer {
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module);
 
 /*
+ * Whether an object of the same kind and size as known, which torsh_modules_find found, is at pc
+ * now; false also if that can't be found out cheaply. It may be another one.
+ */
+bool torsh_modules_is_in_place(uintptr_t pc, const struct module *known);
+
+/*
  * Compare all tracked objects with what is loaded now, and call gone for the missing ones. Other
  * threads may load and unload concurrently.
  */

@@ -249,7 +249,7 @@ static uint32_t id_of_cut(void)
 	uint32_t id = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (!id) {
-		id = torsh_registry_add_address(0, ADDRESS_CUT_TOO_DEEP);
+		id = torsh_registry_add_address(0, ADDRESS_CUT_TOO_DEEP, NULL);
 		atomic_store_explicit(&known, id, memory_order_relaxed);
 	}
 	return id;

@@ -11,7 +11,7 @@
 #include <ucontext.h>
 
 #include "agent/producer/counter.h"
-#include "agent/stack/cfi.h"
+#include "agent/stack/dwarf/cfi.h"
 #include "agent/stack/unwind_rules.h"
 #include "shim/loader/symbol.h"
 

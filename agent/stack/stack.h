@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How stacks are captured; first file of this folder, followed by step.h and cfi.h.
+ * How stacks are captured; first file of this folder, followed by step.h and dwarf/cfi.h.
  *
  * The native stack of the calling thread, exact and cheap: unwound only as far as it differs from
  * the thread's previous stack. Re-reading the saved return addresses of the outer frames proves

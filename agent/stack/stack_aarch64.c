@@ -131,10 +131,11 @@ static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
 		found = atomic_load_explicit(&known->id, memory_order_relaxed);
 		if (found >> 32 != now) {
 			struct module module;
-
 			/* Track the object of every id, so that its unmapping is noticed. */
-			torsh_modules_find(ip, &module);
-			found = (uint64_t)now << 32 | torsh_registry_add_address(ip, flags);
+			bool is_known = torsh_modules_find(ip, &module) != MODULE_NONE;
+
+			found = (uint64_t)now << 32 |
+				torsh_registry_add_address(ip, flags, is_known ? &module : NULL);
 			atomic_store_explicit(&known->id, found, memory_order_relaxed);
 		}
 		return (uint32_t)found;

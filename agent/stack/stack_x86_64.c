@@ -203,8 +203,10 @@ void torsh_stack_invalidate(struct stack *s)
 /* Start with an empty cache: frames found by flushed rules are invalid. */
 static void start_anew(struct stack *s, uint32_t generation)
 {
-	if (generation != s->generation)
+	if (generation != s->generation) {
 		memset(s->rules, 0, sizeof(*s->rules) << (64 - s->rule_shift));
+		torsh_recent_functions_clear(&s->stepper.recent);
+	}
 	s->generation = generation;
 	torsh_stack_reset(s);
 }
@@ -255,7 +257,7 @@ static void append_cut(struct stack *s, uintptr_t ip, enum ip_tag variety)
 	s->fresh.tagged_ip[s->n_fresh] = tagged_ip;
 	s->fresh.bp[s->n_fresh] = 0;
 	s->fresh_rule[s->n_fresh++] =
-		rule ? rule : torsh_unwind_rules_compile(tagged_ip, &s->stepper.scratch);
+		rule ? rule : torsh_unwind_rules_compile(tagged_ip, &s->stepper.recent);
 }
 
 /* The walk reached an end of the stack, stepping from the last fresh frame to *at. */
@@ -351,10 +353,10 @@ static __attribute__((noinline)) uint64_t compile_rule(struct stack *s, uint64_t
 	uint64_t rule;
 
 	if (!s->stepper.is_guessing)
-		return torsh_unwind_rules_compile(tagged_ip, &s->stepper.scratch);
+		return torsh_unwind_rules_compile(tagged_ip, &s->stepper.recent);
 	if (!torsh_unloading_forbid())
 		return RULE_NOWHERE;
-	rule = torsh_unwind_rules_compile(tagged_ip, &s->stepper.scratch);
+	rule = torsh_unwind_rules_compile(tagged_ip, &s->stepper.recent);
 	torsh_unloading_allow();
 	return rule;
 }

@@ -51,7 +51,7 @@ struct stepper {
 	uintptr_t low, high;
 
 	struct unwind_cursor cursor;
-	struct cfi_scratch scratch;
+	struct recent_functions recent;
 };
 
 /* Begin a capture in the frame to which the hook with this sp returns. */

@@ -147,7 +147,7 @@ static bool reach(struct stepper *s, const struct step_frame *f)
 
 	if (!s->has_cursor) {
 		torsh_count(COUNTER_captures_slow);
-		if (torsh_unwind_reach(c, &s->scratch, s->hook_sp))
+		if (torsh_unwind_reach(c, &s->recent, s->hook_sp))
 			return false;
 		s->has_cursor = true;
 	}

@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/stack/cfi.h"
-#include "agent/stack/expression.h"
+#include "agent/stack/dwarf/cfi.h"
+#include "agent/stack/dwarf/expression.h"
+#include "agent/stack/recent_functions.h"
 
 struct unwind_cursor {
 	/* rsp: the frame's at its return point; rip: the next address */
@@ -19,7 +20,8 @@ struct unwind_cursor {
 	bool is_exact; /* rip is that of an interrupted instruction, not a return address */
 	bool is_guessing; /* a frame further in had no unwind information */
 	uintptr_t known_page; /* readable page for torsh_probe_read */
-	struct cfi_scratch *scratch; /* the caller's */
+	struct recent_functions *recent; /* the caller's */
+	const struct cfi_row *row; /* for one step */
 	/* For one step: not on the stack, which may be a signal handler's small one. */
 	uintptr_t next[CFI_N_REGISTERS], values[EXPRESSION_VALUES];
 };
@@ -29,7 +31,7 @@ struct unwind_cursor {
  * frame that will run with that rsp, with its callee-saved registers. Returns 0, or -errno if it
  * wasn't reached.
  */
-int torsh_unwind_reach(struct unwind_cursor *cursor, struct cfi_scratch *scratch, uintptr_t sp);
+int torsh_unwind_reach(struct unwind_cursor *cursor, struct recent_functions *recent, uintptr_t sp);
 
 /*
  * Go to the next outer frame. Returns 1, 0 if this is the outermost one, or -errno if there is no

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "agent/modules/memory_probe.h"
-#include "agent/modules/module_watch.h"
 #include "agent/stack/chain.h"
-#include "agent/stack/unwind_pages.h"
 #include "agent/stack/unwind_rule.h"
 #include "shim/loader/unloading.h"
 #include "shim/registers_x86_64.h"
@@ -73,7 +71,7 @@ static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uin
 /* Not inlined: it isn't on the stack while the row is looked up. */
 static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 {
-	const struct cfi_row *row = &c->scratch->row;
+	const struct cfi_row *row = c->row;
 	uintptr_t *next = c->next, cfa;
 	int err;
 
@@ -137,23 +135,19 @@ enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT, WAY_NONE /* there is no caller */ }
 static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 {
 	uintptr_t pc = c->registers[CFI_RIP] - !c->is_exact;
-	struct module module;
-	enum module_answer answer = torsh_modules_find(pc, &module);
-	bool is_origin;
-	int err;
+	uintptr_t ip = c->registers[CFI_RIP];
+	struct looked_up found = torsh_recent_functions_look_up(c->recent, pc);
+	bool is_known = found.answer != MODULE_NONE;
 
-	if (torsh_unwind_rule_is_signal_return(c->registers[CFI_RIP],
-					       answer != MODULE_NONE ? &module.memory : NULL))
+	if (torsh_unwind_rule_is_signal_return(ip, is_known ? &found.module->memory : NULL))
 		return WAY_UCONTEXT;
-	if (answer == MODULE_NONE)
+	if (!is_known)
 		return WAY_CHAIN;
-	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
-	is_origin = err == -ENOENT && !c->is_exact &&
-		    torsh_unwind_rule_is_origin(c->registers[CFI_RIP], &module);
-	torsh_unwind_pages_were_read(&module, pc);
-	if (err == -ENOENT)
-		return is_origin ? WAY_NONE : WAY_CHAIN;
-	return err ? err : WAY_ROW;
+	c->row = found.row;
+	if (found.err == -ENOENT)
+		return !c->is_exact && torsh_unwind_rule_is_origin(ip, found.module) ? WAY_NONE
+										     : WAY_CHAIN;
+	return found.err ? found.err : WAY_ROW;
 }
 
 static int step(struct unwind_cursor *c)
@@ -191,10 +185,10 @@ int torsh_unwind_step(struct unwind_cursor *c)
  * Not inlined: the registers stored here belong to a frame that lives until the cursor has left it.
  */
 __attribute__((noinline)) int torsh_unwind_reach(struct unwind_cursor *c,
-						 struct cfi_scratch *scratch, uintptr_t sp)
+						 struct recent_functions *recent, uintptr_t sp)
 {
 	memset(c, 0, sizeof(*c));
-	c->scratch = scratch;
+	c->recent = recent;
 	c->is_exact = true;
 	torsh_cpu_registers(c->registers);
 	for (int i = 0; i < MAX_OWN_FRAMES; i++) {

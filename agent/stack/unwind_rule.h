@@ -13,9 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/stack/cfi.h"
+#include "agent/modules/loaded_object.h"
 
 struct module;
+struct recent_functions;
 
 enum rule_kind {
 	/* 0 means "not compiled yet". CFA: the stack pointer of the outer frame. */
@@ -96,11 +97,11 @@ static inline bool torsh_unwind_rule_can_be_ip(uintptr_t ip)
 }
 
 /*
- * Compile the rule of a tagged address, without an id; *flags gets its ADDRESS_* of
- * agent/wire/channel.h. Takes about 2 us.
+ * Compile the rule of a tagged address, without an id. *flags gets its ADDRESS_* of
+ * agent/wire/channel.h, *module the object there, valid until the next compilation, or NULL.
  */
-uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct cfi_scratch *scratch,
-				   uint32_t *flags);
+uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct recent_functions *recent,
+				   uint32_t *flags, const struct module **module);
 
 /*
  * Whether ip starts the code that returns from a signal. memory is that of the object at ip, NULL

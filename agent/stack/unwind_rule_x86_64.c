@@ -8,8 +8,8 @@
 
 #include "agent/modules/memory_probe.h"
 #include "agent/modules/module_watch.h"
-#include "agent/stack/dwarf_bytes.h"
-#include "agent/stack/unwind_pages.h"
+#include "agent/stack/dwarf/dwarf_bytes.h"
+#include "agent/stack/recent_functions.h"
 #include "agent/stack/unwind_rules.h"
 #include "agent/wire/channel.h"
 
@@ -145,36 +145,40 @@ static __attribute__((noinline)) uint64_t compile_row(const struct cfi_row *row,
 	return RULE_BAD;
 }
 
-static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch *scratch)
+static uint64_t compile_orphan(uintptr_t ip, uintptr_t pc)
 {
-	struct module module;
-	uintptr_t pc = is_exact ? ip : ip - 1;
-	enum module_answer answer = torsh_modules_find(pc, &module);
-	uint64_t rule;
-	int err;
-
-	if (answer == MODULE_NONE)
-		atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
-	if (answer == MODULE_NEW && atomic_load_explicit(&has_orphans, memory_order_relaxed))
-		torsh_modules_forget(module.start, module.end);
-	if (torsh_unwind_rule_is_signal_return(ip, answer != MODULE_NONE ? &module.memory : NULL))
+	atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
+	if (torsh_unwind_rule_is_signal_return(ip, NULL))
 		return RULE_SIGNAL;
-	if (answer == MODULE_NONE)
-		return torsh_probe(pc & ~(uintptr_t)7) ? RULE_NO_INFO : RULE_NOWHERE;
-	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, scratch);
-	rule = err ? RULE_BAD : compile_row(&scratch->row, ip);
-	if (err == -ENOENT)
-		rule = !is_exact && torsh_unwind_rule_is_origin(ip, &module) ? RULE_STOP
-									     : RULE_NO_INFO;
-	torsh_unwind_pages_were_read(&module, pc);
-	return rule;
+	return torsh_probe(pc & ~(uintptr_t)7) ? RULE_NO_INFO : RULE_NOWHERE;
 }
 
-uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct cfi_scratch *scratch, uint32_t *flags)
+static uint64_t compile_address(uintptr_t ip, bool is_exact, struct recent_functions *recent,
+				const struct module **module)
+{
+	uintptr_t pc = is_exact ? ip : ip - 1;
+	struct looked_up found = torsh_recent_functions_look_up(recent, pc);
+
+	if (found.answer == MODULE_NONE)
+		return compile_orphan(ip, pc);
+	*module = found.module;
+	if (found.answer == MODULE_NEW && atomic_load_explicit(&has_orphans, memory_order_relaxed))
+		torsh_modules_forget(found.module->start, found.module->end);
+	if (torsh_unwind_rule_is_signal_return(ip, &found.module->memory))
+		return RULE_SIGNAL;
+	if (found.err == -ENOENT)
+		return !is_exact && torsh_unwind_rule_is_origin(ip, found.module) ? RULE_STOP
+										  : RULE_NO_INFO;
+	return found.err ? RULE_BAD : compile_row(found.row, ip);
+}
+
+uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct recent_functions *recent,
+				   uint32_t *flags, const struct module **module)
 {
 	enum ip_tag tag = torsh_ip_tag(tagged_ip);
 	uint64_t rule;
 
+	*module = NULL;
 	switch (tag) {
 	case IP_TAG_CUT_UNKNOWN:
 		*flags = ADDRESS_CUT_UNKNOWN_CODE;
@@ -187,7 +191,7 @@ uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct cfi_scratch *scrat
 		return RULE_STOP;
 	default:
 		rule = compile_address(torsh_untagged_ip(tagged_ip), tag == IP_TAG_INTERRUPTED,
-				       scratch);
+				       recent, module);
 		*flags = tag == IP_TAG_INTERRUPTED ? ADDRESS_EXACT : ADDRESS_RETURN;
 		if (torsh_unwind_rule_kind(rule) == RULE_SIGNAL)
 			*flags |= ADDRESS_SIGNAL_FRAME;

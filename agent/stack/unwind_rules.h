@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/stack/cfi.h"
 #include "agent/stack/unwind_rule.h"
+
+struct recent_functions;
 
 struct rule_entry {
 	_Atomic uint64_t tagged_ip; /* set once */
@@ -43,7 +44,7 @@ void torsh_unwind_rules_start(bool may_use_glibc);
  * Compile, cache and register the rule of an address that torsh_unwind_rules_find does not have.
  * Never 0. Without memory for a larger table the rule is not cached and its id is 0.
  */
-uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct cfi_scratch *scratch);
+uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct recent_functions *recent);
 
 /* Flush the rules of code from start to end. Any thread. */
 void torsh_unwind_rules_flush(uintptr_t start, uintptr_t end);

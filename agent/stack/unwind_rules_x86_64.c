@@ -88,11 +88,13 @@ static uint64_t find_older(const struct rule_table *table, uint64_t tagged_ip)
 }
 
 /* Compile and register the rule, and store it. */
-static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip, struct cfi_scratch *scratch)
+static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip,
+			 struct recent_functions *recent)
 {
 	struct rule_entry *entry;
 	uint32_t flags;
-	uint64_t rule = torsh_unwind_rule_compile(tagged_ip, scratch, &flags), winner = 0;
+	const struct module *module;
+	uint64_t rule = torsh_unwind_rule_compile(tagged_ip, recent, &flags, &module), winner = 0;
 
 	torsh_count(COUNTER_rules_compiled);
 	/* Garbage addresses would fill the tables. */
@@ -102,7 +104,7 @@ static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip, struct cf
 	if (!entry)
 		return rule;
 	rule = torsh_unwind_rule_with_id(
-		rule, torsh_registry_add_address(torsh_untagged_ip(tagged_ip), flags));
+		rule, torsh_registry_add_address(torsh_untagged_ip(tagged_ip), flags, module));
 	/*
 	 * Two threads may compile one tagged_ip at the same time: the first one's id stays, the
 	 * other is never used.
@@ -110,7 +112,7 @@ static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip, struct cf
 	return atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
 }
 
-uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct cfi_scratch *scratch)
+uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct recent_functions *recent)
 {
 	struct rule_table *table =
 		atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
@@ -123,7 +125,7 @@ uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct cfi_scratch *scra
 	}
 	rule = find_older(table, tagged_ip);
 	if (!rule)
-		return add_rule(table, tagged_ip, scratch);
+		return add_rule(table, tagged_ip, recent);
 	entry = claim(table, tagged_ip);
 	return !entry || atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule
 										     : winner;

@@ -20,8 +20,9 @@
 static _Atomic uint64_t counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = counters;
 
-uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
+uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags, const struct module *module)
 {
+	(void)module;
 	static _Atomic uint32_t n = 1;
 
 	(void)ip;

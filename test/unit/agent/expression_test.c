@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/stack/cfi.h"
-#include "agent/stack/expression.h"
+#include "agent/stack/dwarf/cfi.h"
+#include "agent/stack/dwarf/expression.h"
 
 static const uintptr_t memory[] = {0x1122334455667788, 42};
 static uintptr_t registers[CFI_N_REGISTERS];

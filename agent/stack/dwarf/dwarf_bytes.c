@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/stack/dwarf_bytes.h"
+#include "agent/stack/dwarf/dwarf_bytes.h"
 
 #include <stddef.h>
 
@@ -41,7 +41,7 @@ static uint64_t read_leb(struct dwarf_bytes *bytes, bool is_signed)
 	return value;
 }
 
-uint64_t torsh_dwarf_uleb(struct dwarf_bytes *bytes)
+uint64_t torsh_dwarf_long_uleb(struct dwarf_bytes *bytes)
 {
 	return read_leb(bytes, false);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The stack machine of DWARF expressions (DWARF 5, table 7.9). */
-#include "agent/stack/expression.h"
+#include "agent/stack/dwarf/expression.h"
 
 #include <errno.h>
 #include <stdbool.h>
 
 #include "agent/modules/memory_probe.h"
-#include "agent/stack/cfi.h"
-#include "agent/stack/dwarf_bytes.h"
+#include "agent/stack/dwarf/cfi.h"
+#include "agent/stack/dwarf/dwarf_bytes.h"
 
 #define MAX_OPERATIONS 1000 /* branches may loop */
 

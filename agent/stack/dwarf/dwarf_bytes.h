@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Reads the numbers and pointers of encoded unwind data. */
-#ifndef TORSH_AGENT_STACK_DWARF_BYTES_H
-#define TORSH_AGENT_STACK_DWARF_BYTES_H
+#ifndef TORSH_AGENT_STACK_DWARF_DWARF_BYTES_H
+#define TORSH_AGENT_STACK_DWARF_DWARF_BYTES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,8 +40,15 @@ uint64_t torsh_dwarf_unsigned(struct dwarf_bytes *bytes, uint32_t size_bytes);
 /* Read a signed integer of size_bytes likewise. */
 int64_t torsh_dwarf_signed(struct dwarf_bytes *bytes, uint32_t size_bytes);
 
+uint64_t torsh_dwarf_long_uleb(struct dwarf_bytes *bytes);
+
 /* Read an unsigned LEB128 number (DWARF 5, section 7.6); 0 once the cursor is_bad. */
-uint64_t torsh_dwarf_uleb(struct dwarf_bytes *bytes);
+static inline uint64_t torsh_dwarf_uleb(struct dwarf_bytes *bytes)
+{
+	if (bytes->at < bytes->end && *bytes->at < 0x80 && !bytes->is_bad)
+		return *bytes->at++;
+	return torsh_dwarf_long_uleb(bytes);
+}
 
 /* Read a signed LEB128 number likewise. */
 int64_t torsh_dwarf_sleb(struct dwarf_bytes *bytes);

@@ -4,13 +4,14 @@
  * code, read from the .eh_frame of a loaded object (DWARF 5 section 6.4, LSB 5 section 10.6). No
  * lock, no allocation, no system call.
  */
-#ifndef TORSH_AGENT_STACK_CFI_H
-#define TORSH_AGENT_STACK_CFI_H
+#ifndef TORSH_AGENT_STACK_DWARF_CFI_H
+#define TORSH_AGENT_STACK_DWARF_CFI_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/modules/loaded_object.h"
+#include "agent/stack/dwarf/frame_description.h"
 
 /* DWARF numbers on x86-64 (psABI figure 3.36); rip is the return address. */
 enum cfi_register {
@@ -27,7 +28,7 @@ enum cfi_register {
 	CFI_R13,
 	CFI_R14,
 	CFI_R15,
-	CFI_RIP,
+	CFI_RIP = FRAME_RETURN_ADDRESS,
 	CFI_N_REGISTERS,
 };
 
@@ -56,21 +57,33 @@ struct cfi_row {
 };
 
 /*
- * Buffers for reading, too large for the small stacks of signal handlers and coroutines. They need
- * no initialisation.
+ * A function that is being read. Large: it has no place on the small stacks of signal handlers and
+ * coroutines. Needs no initialisation.
  */
 #define CFI_STATES_MAX 8
-struct cfi_scratch {
+struct cfi_function {
+	struct frame_description description;
+	struct dwarf_bytes rest; /* of the program */
+	uintptr_t location; /* the row holds up to here */
+	uintptr_t last_pc;
+	uint32_t n_saved;
 	struct cfi_row row, initial, remembered[CFI_STATES_MAX];
 };
 
 /*
- * Read the row for the instruction at pc into scratch->row; eh_frame_hdr and memory are those of
- * the object that contains pc. Handles damaged data: only memory is read, and blocks that the row
- * points to lie in it. Returns 0, -ENOENT if nothing describes pc, or -EINVAL for unsupported data.
+ * Open the function at pc; eh_frame_hdr and memory are those of the object that contains pc.
+ * Handles damaged data: only memory is read. Returns 0, -ENOENT if nothing describes pc, or -EINVAL
+ * for unsupported data; *function is then meaningless.
  */
-int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc,
-		   struct cfi_scratch *scratch);
+int torsh_cfi_open(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc,
+		   struct cfi_function *function);
+
+/*
+ * Read the row for the instruction at pc, in the function's code, into function->row. Blocks that
+ * it points to lie in the object's memory. A pc after that of the last call costs only the
+ * instructions in between. Returns 0, or -EINVAL for unsupported data.
+ */
+int torsh_cfi_read(struct cfi_function *function, uintptr_t pc);
 
 /* Whether the code that one FDE describes begins at pc, so that pc is the start of a function. */
 bool torsh_cfi_begins(const uint8_t *eh_frame_hdr, const struct object_memory *memory,

@@ -3,8 +3,8 @@
  * Evaluates DWARF expressions (DWARF 5 section 2.5) in call frame information: a small stack
  * machine over the registers of a frame and memory, which is read only if it is readable.
  */
-#ifndef TORSH_AGENT_STACK_EXPRESSION_H
-#define TORSH_AGENT_STACK_EXPRESSION_H
+#ifndef TORSH_AGENT_STACK_DWARF_EXPRESSION_H
+#define TORSH_AGENT_STACK_DWARF_EXPRESSION_H
 
 #include <stdint.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Operators new and delete of libraries that were opened at run time: see torsh_operators_of. */
-#include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,17 +19,6 @@ const char *const torsh_operator_names[N_OPERATORS] = {
 
 #define SETS_MAX 255u /* C++ run-times, closed ones included */
 
-/* What _dl_find_object fills in; older C libraries neither have nor declare it. */
-union object {
-	struct {
-		unsigned long long flags;
-		void *start, *end;
-		struct link_map *map;
-	} found;
-	char room[128];
-};
-typedef int find_object(void *address, union object *object);
-
 /* Sets never change once they are counted; one thread at a time adds them. */
 union torsh_operators torsh_operators_sets[SETS_MAX];
 static _Atomic uint32_t n_sets;
@@ -48,37 +36,6 @@ static _Atomic uint64_t objects[OBJECTS];
 
 /* For libraries that have no operators; 0: not looked up since a library was closed. */
 static _Atomic uintptr_t shared[N_OPERATORS];
-
-/* The C library's lock-free look-up, which a forked child may use; NULL on older C libraries. */
-static find_object *lock_free_way(void)
-{
-	static _Atomic bool is_known;
-	static _Atomic(find_object *) known;
-	find_object *find = atomic_load_explicit(&known, memory_order_relaxed);
-
-	/* Not by dlsym, which would leave an error for the program's dlerror. */
-	if (!find && !atomic_load_explicit(&is_known, memory_order_relaxed)) {
-		find = (find_object *)torsh_objects_find("_dl_find_object");
-		atomic_store_explicit(&known, find, memory_order_relaxed);
-		atomic_store_explicit(&is_known, true, memory_order_relaxed);
-	}
-	return find;
-}
-
-/*
- * The object of the caller's code. Not inlined: the loader takes enough of the stack during the
- * look-up.
- */
-static __attribute__((noinline)) const struct link_map *map_of(find_object *find, const void *code)
-{
-	struct link_map *map = NULL;
-	union object object;
-	Dl_info info;
-
-	if (find)
-		return find((void *)code, &object) == 0 ? object.found.map : NULL;
-	return dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
-}
 
 /* The shared C++ run-time, else any other definition. */
 static void *find_shared(size_t i)
@@ -100,10 +57,9 @@ static void *find_shared(size_t i)
  */
 static const struct link_map *object_of(const void *caller)
 {
-	find_object *find = lock_free_way();
-	const struct link_map *map = map_of(find, caller);
+	const struct link_map *map = torsh_objects_of(caller);
 
-	return map == map_of(find, (const void *)&torsh_operators_find) ? NULL : map;
+	return map == torsh_objects_of((const void *)&torsh_operators_find) ? NULL : map;
 }
 
 static _Atomic uint64_t *object_slot(const struct link_map *map)

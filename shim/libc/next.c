@@ -12,6 +12,7 @@
 #include "shim/allocators/jemalloc.h"
 #include "shim/libc/boot.h"
 #include "shim/loader/elf_symbol.h"
+#include "shim/loader/objects.h"
 #include "shim/loader/symbol.h"
 #include "shim/sys.h"
 
@@ -105,14 +106,6 @@ static void find(const char *name, void *place, bool is_heaps)
 		memcpy(place, &found, sizeof(found));
 }
 
-static const struct link_map *map_of(const void *code)
-{
-	struct link_map *map = NULL;
-	Dl_info info;
-
-	return dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
-}
-
 static const char *path_of(const void *code)
 {
 	Dl_info info;
@@ -131,7 +124,10 @@ static const char *defined_before_us(const char *name)
 	const ElfW(Sym) *symbol = NULL;
 	Dl_info info;
 
-	if (!first || !dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) || !info.dli_fname)
+	/* dladdr reads all symbols of the object. */
+	if (!first ||
+	    torsh_objects_of(first) == torsh_objects_of((const void *)&torsh_next_own_path) ||
+	    !dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) || !info.dli_fname)
 		return NULL;
 	if (!strcmp(info.dli_fname, torsh_next_own_path()) ||
 	    (symbol && symbol->st_shndx == SHN_UNDEF))
@@ -139,6 +135,7 @@ static const char *defined_before_us(const char *name)
 	return info.dli_fname;
 }
 
+/* Functions that the allocator's library lacks. */
 static uint32_t find_elsewhere(const struct torsh_next *found)
 {
 	const void *const aligned[] = {
@@ -151,7 +148,7 @@ static uint32_t find_elsewhere(const struct torsh_next *found)
 	uint32_t set = 0;
 
 	for (uint32_t i = 0; i < sizeof(aligned) / sizeof(aligned[0]); i++)
-		set |= (uint32_t)(strcmp(path_of(aligned[i]), allocator_path) != 0) << i;
+		set |= (uint32_t)(torsh_objects_of(aligned[i]) != allocators_map) << i;
 	return set;
 }
 
@@ -162,9 +159,9 @@ static void inspect_allocator(const struct torsh_next *found)
 	const char *before_us = defined_before_us("malloc");
 
 	allocator_path = path_of((const void *)found->malloc);
-	allocators_map = map_of((const void *)found->malloc);
+	allocators_map = torsh_objects_of((const void *)found->malloc);
 	torsh_next_is_elsewhere = find_elsewhere(found);
-	torsh_next_has_usable_size = usable && !strcmp(path_of(usable), allocator_path);
+	torsh_next_has_usable_size = usable && torsh_objects_of(usable) == allocators_map;
 	if (before_us) {
 		allocator_path = before_us;
 		problem =
@@ -208,7 +205,7 @@ static void use_jemalloc(struct torsh_next *next)
 
 static void remember_libraries(void)
 {
-	const struct link_map *own = map_of((const void *)&torsh_next_own_path);
+	const struct link_map *own = torsh_objects_of((const void *)&torsh_next_own_path);
 
 	first_behind = own ? own->l_next : NULL;
 	for (const struct link_map *map = first_behind; map; map = map->l_next)
@@ -260,7 +257,14 @@ int torsh_next_resolve(void)
 
 const char *torsh_next_own_path(void)
 {
-	return path_of((const void *)&torsh_next_own_path);
+	static const char *_Atomic known;
+	const char *path = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!path) {
+		path = path_of((const void *)&torsh_next_own_path);
+		atomic_store_explicit(&known, path, memory_order_relaxed);
+	}
+	return path;
 }
 
 void *torsh_next_at_start(const char *name, size_t *n_bytes, bool *is_allocators)

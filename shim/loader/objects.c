@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -204,6 +205,51 @@ void *torsh_objects_find_behind(const char *name)
 bool torsh_objects_has(const char *text)
 {
 	return walk(is_called, (void *)text);
+}
+
+/* What _dl_find_object fills in; older C libraries neither have nor declare it. */
+union object {
+	struct {
+		unsigned long long flags;
+		void *start, *end;
+		struct link_map *map;
+	} found;
+	char room[128];
+};
+typedef int find_object(void *address, union object *object);
+
+/* NULL on older C libraries. */
+static find_object *lock_free_way(void)
+{
+	static _Atomic bool is_known;
+	static _Atomic(find_object *) known;
+	find_object *find = atomic_load_explicit(&known, memory_order_relaxed);
+
+	/* Not by dlsym, which would leave an error for the program's dlerror. */
+	if (!find && !atomic_load_explicit(&is_known, memory_order_relaxed)) {
+		find = (find_object *)torsh_objects_find("_dl_find_object");
+		atomic_store_explicit(&known, find, memory_order_relaxed);
+		atomic_store_explicit(&is_known, true, memory_order_relaxed);
+	}
+	return find;
+}
+
+/* Not inlined: the loader takes enough of the stack during the look-up. */
+static __attribute__((noinline)) const struct link_map *find_map(find_object *find,
+								 const void *code)
+{
+	struct link_map *map = NULL;
+	union object object;
+	Dl_info info;
+
+	if (find)
+		return find((void *)code, &object) == 0 ? object.found.map : NULL;
+	return dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
+const struct link_map *torsh_objects_of(const void *code)
+{
+	return find_map(lock_free_way(), code);
 }
 
 struct place {

@@ -36,6 +36,12 @@ bool torsh_objects_has(const char *text);
 struct link_map;
 
 /*
+ * The loader's entry of the object with this code, NULL if there is none. Lock-free with glibc 2.35
+ * and later, so that a forked child may call it.
+ */
+const struct link_map *torsh_objects_of(const void *code);
+
+/*
  * The entry after this one in the loader's list, read without its lock; NULL at the end, and before
  * an incomplete entry.
  */

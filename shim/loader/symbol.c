@@ -70,5 +70,7 @@ void *torsh_symbol_heap(void *handle, const char *name)
 		       strcmp(name, "aligned_alloc") ? OLDEST_VERSION : ALIGNED_ALLOC_VERSION);
 	void *found = torsh_symbol(handle, name);
 
+	if (versioned == found)
+		return found;
 	return versioned && (!found || is_before(versioned, found)) ? versioned : found;
 }

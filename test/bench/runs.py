@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What there is to compare with, and how a program is run: bare, under the agent, and under each peer, taking turns."""
 
+import ctypes
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,7 @@ AGENT, NOOP, TORSH, WRITER = BUILD / "libtorshagent.so", BENCH / "libnoop_agent.
 
 BARE, NOOP_MODE, RAW, FULL = "bare", "no-op", "heaptrack record", "heaptrack full"
 OURS, NATIVE, OURS_OBJECTS = "torsh", "torsh, native stacks", "torsh, each object"
+JEMALLOC = "torsh's jemalloc, nothing recorded"
 MEMRAY, MEMRAY_OBJECTS = "memray", "memray, each object"
 
 
@@ -96,12 +99,34 @@ def writers():
 
 
 def wait_for_writers():
-    """The next measurement must not share the machine with what this one left."""
+    """The next measurement must not share the machine with what this one left. Orphans become children of this process, so
+    that getrusage counts them once they are reaped."""
     deadline = time.monotonic() + 300
     while writers():
         if time.monotonic() > deadline:
             sys.exit("a writer did not end")
+        reap()
         time.sleep(0.01)
+    reap()
+
+
+def adopt_orphans():
+    """A writer leaves its target's process tree: it becomes a child of this process."""
+    PR_SET_CHILD_SUBREAPER = 36  # noqa: N806, linux/prctl.h
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def cpu_of_children_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Program:
@@ -142,6 +167,8 @@ class Mode:
             env["LD_PRELOAD"] = str(NOOP)
         if self.name in (OURS, NATIVE, OURS_OBJECTS):
             env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_OUTPUT=str(OUTPUT), TORSH_PROFILER_SUMMARY="0")
+        if self.name == JEMALLOC:
+            env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_ALLOCATOR="jemalloc", TORSH_PROFILER_ENABLED="0")
         if self.name == NATIVE:
             env["TORSH_PROFILER_ACTIVITIES"] = "heap,vm"
         if self.name == OURS_OBJECTS:
@@ -152,27 +179,30 @@ class Mode:
 
 
 class Run:
-    def __init__(self, wall_s, text, lag_s):
-        self.wall_s, self.text, self.lag_s = wall_s, text, lag_s
+    """cpu_s is of the program and its children, total_cpu_s also of the writer."""
+
+    def __init__(self, wall_s, cpu_s, total_cpu_s, lag_s, text):
+        self.wall_s, self.cpu_s, self.total_cpu_s, self.lag_s, self.text = wall_s, cpu_s, total_cpu_s, lag_s, text
 
 
 def run_once(program, mode, more_env=None):
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
+    adopt_orphans()
     env = dict(mode.environment(program), **(more_env or {}))
     # Files, not pipes: a pipe would make this wait for whatever else holds its other end.
     with open(WORK / "stdout", "w+") as stdout, open(WORK / "stderr", "w+") as stderr:
-        started = time.perf_counter()
+        cpu_before_s, started = cpu_of_children_s(), time.perf_counter()
         status = subprocess.run(mode.command(program), env=env, cwd=WORK, stdin=subprocess.DEVNULL, stdout=stdout,
                                 stderr=stderr).returncode
-        ended = time.perf_counter()
+        ended, cpu_s = time.perf_counter(), cpu_of_children_s() - cpu_before_s
     wait_for_writers()
-    lag_s = time.perf_counter() - ended
+    lag_s, total_cpu_s = time.perf_counter() - ended, cpu_of_children_s() - cpu_before_s
     if status:
         printed = (WORK / "stderr").read_text(errors="replace")[-300:]
         print(f"{program.name} under {mode.name}: status {status}: {printed}", file=sys.stderr)
         return None
-    return Run(ended - started, (WORK / "stdout").read_text(errors="replace"), lag_s)
+    return Run(ended - started, cpu_s, total_cpu_s, lag_s, (WORK / "stdout").read_text(errors="replace"))
 
 
 def take_turns(program, modes, rounds):

@@ -237,7 +237,8 @@ static uint32_t find_id(struct python_chain *chain, uint32_t i)
 			.code = links->code[i],
 			.version = links->version[i],
 			.id = torsh_python_code_id(links->frame[i], links->code[i],
-						   links->instruction[i], &chain->scratch),
+						   links->version[i], links->instruction[i],
+						   &chain->codes),
 		};
 	return line->id;
 }

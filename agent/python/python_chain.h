@@ -57,7 +57,7 @@ struct python_chain {
 
 	struct chain_line lines[CHAIN_N_LINES]; /* by hash */
 	uintptr_t pages[CHAIN_N_PAGES]; /* pages found readable, by hash */
-	struct python_scratch scratch;
+	struct python_codes codes;
 };
 
 /* The result of an update, in links counted from the outermost. */

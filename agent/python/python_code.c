@@ -10,7 +10,6 @@
 #include "agent/process/process.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
-#include "agent/python/python_lines.h"
 #include "shim/cpython/cpython.h"
 
 /* The kind, from the state of a str. */
@@ -126,16 +125,14 @@ static bool is_same_code(const struct channel_code *code, struct channel_text na
 }
 
 /* Code objects with the same names and line are one function. */
-static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
+static uint32_t find_code(uintptr_t code, struct python_codes *texts)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	struct channel *channel = &torsh_process->channel;
-	size_t n_name =
-		read_text(read_word(code, at->code_name), scratch->name, sizeof(scratch->name));
-	size_t n_file =
-		read_text(read_word(code, at->code_file), scratch->file, sizeof(scratch->file));
-	struct channel_text name = torsh_label_text(scratch->name, n_name);
-	struct channel_text file = torsh_label_text(scratch->file, n_file);
+	size_t n_name = read_text(read_word(code, at->code_name), texts->name, sizeof(texts->name));
+	size_t n_file = read_text(read_word(code, at->code_file), texts->file, sizeof(texts->file));
+	struct channel_text name = torsh_label_text(texts->name, n_name);
+	struct channel_text file = torsh_label_text(texts->file, n_file);
 	uint32_t first_line = read_u32(code, at->code_first_line), index;
 	uint64_t key = torsh_key_map_mix((uint64_t)name.offset << 32 | file.offset, first_line);
 	uint64_t value = torsh_key_map_find(&codes, key);
@@ -182,21 +179,6 @@ static int32_t offset_of(uintptr_t frame, uintptr_t code, uint64_t instruction)
 	}
 }
 
-static uint32_t find_line(uintptr_t frame, uintptr_t code, uint64_t instruction)
-{
-	const struct cpython_layout *at = &torsh_cpython.at;
-	uintptr_t table = read_word(code, at->code_lines);
-	uint32_t first_line = read_u32(code, at->code_first_line);
-	int32_t offset = offset_of(frame, code, instruction);
-	size_t n_bytes;
-
-	if (!is_readable(table, at->bytes_data))
-		return first_line;
-	n_bytes = read_word(table, at->bytes_length);
-	return torsh_python_line(at->lines, (const uint8_t *)table + at->bytes_data, n_bytes,
-				 first_line, offset);
-}
-
 /*
  * The interpreter's own code, e.g. the cleanup after __init__, has no line and the same text for
  * all names.
@@ -209,26 +191,56 @@ static bool is_internal(uintptr_t code)
 	       read_word(code, at->code_name) == read_word(code, at->code_file);
 }
 
-uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruction,
-			      struct python_scratch *scratch)
+/* Fill *known; returns false if it isn't a code object, or has no names of its own. */
+static bool read_code(uintptr_t code, struct python_codes *texts, struct python_code *known)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
-	uint32_t index, line, id;
-	uint64_t key, value;
+	uintptr_t table;
 
+	known->address = 0;
 	if (!code || !is_readable(code, at->code_lines + sizeof(uintptr_t)) ||
 	    read_word(code, at->object_type) != torsh_cpython.code_type || is_internal(code))
-		return PYTHON_NO_ID;
-	torsh_callbacks.python_runs();
-	index = find_code(code, scratch);
-	if (index == REGISTRY_NO_CODE)
-		return REGISTRY_FULL;
-	line = find_line(frame, code, instruction);
-	key = (uint64_t)index << 32 | (line + 1);
-	value = torsh_key_map_find(&lines, key);
+		return false;
+	known->index = find_code(code, texts);
+	known->lines = (struct python_lines){.first_line = read_u32(code, at->code_first_line)};
+	table = read_word(code, at->code_lines);
+	if (is_readable(table, at->bytes_data)) {
+		known->lines.table = (const uint8_t *)table + at->bytes_data;
+		known->lines.n_bytes = (uint32_t)read_word(table, at->bytes_length);
+	}
+	if (known->index != REGISTRY_NO_CODE)
+		known->address = code;
+	return true;
+}
+
+static uint32_t id_of_line(uint32_t index, uint32_t line)
+{
+	uint64_t key = (uint64_t)index << 32 | (line + 1), value = torsh_key_map_find(&lines, key);
+	uint32_t id;
+
 	if (value)
 		return (uint32_t)value - 1;
 	id = torsh_registry_add_line(index, line);
 	return id == REGISTRY_FULL ? id
 				   : (uint32_t)torsh_key_map_add(&lines, key, (uint64_t)id + 1) - 1;
+}
+
+uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint32_t version,
+			      uint64_t instruction, struct python_codes *cache)
+{
+	struct python_code *known = &cache->cached[(code >> 4 ^ code >> 14) % PYTHON_N_CODES];
+	uint32_t line;
+
+	if (!code || known->address != code || known->version != version) {
+		if (!read_code(code, cache, known))
+			return PYTHON_NO_ID;
+		known->version = version;
+	}
+	torsh_callbacks.python_runs();
+	if (known->index == REGISTRY_NO_CODE)
+		return REGISTRY_FULL;
+	line = known->lines.table ? torsh_python_line(torsh_cpython.at.lines, &known->lines,
+						      offset_of(frame, code, instruction))
+				  : known->lines.first_line;
+	return id_of_line(known->index, line);
 }

@@ -9,19 +9,31 @@
 
 #include <stdint.h>
 
-#define PYTHON_NO_ID UINT32_MAX /* the id of a frame that isn't a function's */
+#include "agent/python/python_lines.h"
 
-/* Scratch space for texts, one per producer, because signal stacks are small. */
-struct python_scratch {
+#define PYTHON_NO_ID UINT32_MAX /* the id of a frame that isn't a function's */
+#define PYTHON_N_CODES 1024u
+
+/* A code object: known readable, with its names registered. */
+struct python_code {
+	uintptr_t address;
+	uint32_t version; /* of the address */
+	uint32_t index; /* of the names */
+	struct python_lines lines;
+};
+
+/* Of one producer: codes by hash of the address; texts, because signal stacks are small. */
+struct python_codes {
+	struct python_code cached[PYTHON_N_CODES];
 	char name[1024], file[4096];
 };
 
 /*
- * The id of the line that frame executes in its code object code; instruction as
- * torsh_python_instruction read it. PYTHON_NO_ID if code is 0 or the interpreter's own; 0 when a
- * table is full. Takes about a microsecond.
+ * The id of the line that frame executes in its code object code, the address having this version;
+ * instruction as the chain read it. PYTHON_NO_ID if code is 0 or the interpreter's own; 0 when a
+ * table is full. Takes about a microsecond for a code that is not cached.
  */
-uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruction,
-			      struct python_scratch *scratch);
+uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint32_t version,
+			      uint64_t instruction, struct python_codes *cache);
 
 #endif

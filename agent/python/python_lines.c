@@ -5,17 +5,16 @@
  * Up to 3.9 (co_lnotab): pairs of bytes with the differences of offset (unsigned) and line
  * (signed).
  */
-static uint32_t line_by_lnotab(const uint8_t *table, size_t n_bytes, uint32_t line, int32_t offset)
+static uint32_t line_by_lnotab(struct python_lines *lines, int32_t offset)
 {
-	int32_t at = 0;
+	const uint8_t *table = lines->table;
 
-	for (size_t i = 0; i + 1 < n_bytes; i += 2) {
-		at += table[i];
-		if (at > offset)
-			break;
-		line += (uint32_t)(int8_t)table[i + 1];
+	while (lines->entry + 1 < lines->n_bytes && lines->start + table[lines->entry] <= offset) {
+		lines->start += table[lines->entry];
+		lines->line += (uint32_t)(int8_t)table[lines->entry + 1];
+		lines->entry += 2;
 	}
-	return line;
+	return lines->line;
 }
 
 #define NO_LINE (-128)
@@ -24,18 +23,19 @@ static uint32_t line_by_lnotab(const uint8_t *table, size_t n_bytes, uint32_t li
  * 3.10 (co_linetable): pairs of bytes with the length of the code in bytes and the line's
  * difference to the previous pair.
  */
-static uint32_t line_by_pairs(const uint8_t *table, size_t n_bytes, uint32_t line, int32_t offset)
+static uint32_t line_by_pairs(struct python_lines *lines, int32_t offset)
 {
-	int32_t end = 0;
+	const uint8_t *table = lines->table;
 
-	for (size_t i = 0; i + 1 < n_bytes; i += 2) {
-		int8_t ahead = (int8_t)table[i + 1];
+	for (; lines->entry + 1 < lines->n_bytes; lines->entry += 2) {
+		int8_t ahead = (int8_t)table[lines->entry + 1];
+		int32_t end = lines->start + table[lines->entry];
+		uint32_t line = lines->line + (ahead == NO_LINE ? 0 : (uint32_t)ahead);
 
-		end += table[i];
-		if (ahead != NO_LINE)
-			line += (uint32_t)ahead;
 		if (offset < end)
 			return ahead == NO_LINE ? 0 : line;
+		lines->start = end;
+		lines->line = line;
 	}
 	return 0;
 }
@@ -67,41 +67,57 @@ static int32_t read_signed(const uint8_t *at, const uint8_t *end)
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-static uint32_t line_by_locations(const uint8_t *table, size_t n_bytes, uint32_t line,
-				  int32_t offset)
+/* How much further than the entry before the line of this one is. */
+static uint32_t advance_of(uint32_t code, const uint8_t *data, const uint8_t *end)
 {
-	const uint8_t *at = table, *end = table + n_bytes;
-	int32_t covered = 0;
+	if (code == LOCATION_NO_COLUMNS || code == LOCATION_LONG)
+		return (uint32_t)read_signed(data, end);
+	return code >= LOCATION_ONE_LINE && code < LOCATION_NO_COLUMNS ? code - LOCATION_ONE_LINE
+								       : 0;
+}
+
+static uint32_t line_by_locations(struct python_lines *lines, int32_t offset)
+{
+	const uint8_t *at = lines->table + lines->entry, *end = lines->table + lines->n_bytes;
+	uint32_t line = lines->line, found = 0;
+	int32_t start = lines->start;
 
 	while (at < end) {
-		uint32_t code = *at >> 3 & 15u;
+		uint32_t code = *at >> 3 & 15u, next = line + advance_of(code, at + 1, end);
+		int32_t covered = start + ((*at & 7) + 1) * UNIT_BYTES;
 
-		covered += ((*at & 7) + 1) * UNIT_BYTES;
-		if (code == LOCATION_NO_COLUMNS || code == LOCATION_LONG)
-			line += (uint32_t)read_signed(at + 1, end);
-		else if (code >= LOCATION_ONE_LINE && code < LOCATION_NO_COLUMNS)
-			line += code - LOCATION_ONE_LINE;
-		if (offset < covered)
-			return code == LOCATION_NONE ? 0 : line;
+		if (offset < covered) {
+			found = code == LOCATION_NONE ? 0 : next;
+			break;
+		}
 		do
 			at++;
 		while (at < end && !(*at & LOCATION_START));
+		line = next;
+		start = covered;
 	}
-	return 0;
+	lines->entry = (uint32_t)(at - lines->table);
+	lines->line = line;
+	lines->start = start;
+	return found;
 }
 
-uint32_t torsh_python_line(enum cpython_lines how, const uint8_t *table, size_t n_bytes,
-			   uint32_t first_line, int32_t offset)
+uint32_t torsh_python_line(enum cpython_lines how, struct python_lines *lines, int32_t offset)
 {
 	if (offset < 0)
-		return first_line;
+		return lines->first_line;
+	if (!lines->entry || offset < lines->start) {
+		lines->entry = 0;
+		lines->line = lines->first_line;
+		lines->start = 0;
+	}
 	switch (how) {
 	case CPYTHON_LNOTAB:
-		return line_by_lnotab(table, n_bytes, first_line, offset);
+		return line_by_lnotab(lines, offset);
 	case CPYTHON_LINE_PAIRS:
-		return line_by_pairs(table, n_bytes, first_line, offset);
+		return line_by_pairs(lines, offset);
 	case CPYTHON_LOCATIONS:
-		return line_by_locations(table, n_bytes, first_line, offset);
+		return line_by_locations(lines, offset);
 	}
 	return 0;
 }

@@ -42,17 +42,28 @@ struct span {
 	uint32_t line;
 };
 
+static uint32_t expected_at(const struct span *spans, size_t n, int32_t offset)
+{
+	while (spans[n - 1].offset > offset)
+		n--;
+	return spans[n - 1].line;
+}
+
+/* Each offset after each other one: a search goes on where the last one ended. */
 static void expect_lines(enum cpython_lines how, const uint8_t *table, size_t n_bytes,
 			 const struct span *spans, size_t n, int32_t end)
 {
-	for (int32_t offset = spans[0].offset; offset < end; offset += 2) {
-		size_t i = n - 1;
+	for (int32_t last = -2; last < end; last += 2) {
+		for (int32_t offset = spans[0].offset; offset < end; offset += 2) {
+			struct python_lines lines = {
+				.table = table, .n_bytes = (uint32_t)n_bytes, .first_line = 2};
 
-		while (spans[i].offset > offset)
-			i--;
-		assert_int_equal(torsh_python_line(how, table, n_bytes, 2, offset), spans[i].line);
+			torsh_python_line(how, &lines, last);
+			assert_int_equal(torsh_python_line(how, &lines, offset),
+					 expected_at(spans, n, offset));
+			assert_int_equal(torsh_python_line(how, &lines, -1), 2);
+		}
 	}
-	assert_int_equal(torsh_python_line(how, table, n_bytes, 2, -1), 2);
 }
 
 #define EXPECT_LINES(how, table, end, ...)                                                     \
@@ -127,10 +138,12 @@ static void cut_tables_are_not_read_beyond_their_end(void **state)
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		for (size_t n = 0; n < tables[i].n_bytes; n++) {
 			uint8_t *cut = page + page_bytes - n;
+			struct python_lines lines = {
+				.table = cut, .n_bytes = (uint32_t)n, .first_line = 2};
 
 			memcpy(cut, tables[i].table, n);
 			for (int32_t offset = 0; offset < 100; offset += 2)
-				torsh_python_line(tables[i].how, cut, n, 2, offset);
+				torsh_python_line(tables[i].how, &lines, offset);
 		}
 	}
 	munmap(page, 2 * page_bytes);

@@ -354,6 +354,40 @@ static uint32_t put_ids(struct python *python, const struct stack_view *view,
 	return n;
 }
 
+/*
+ * The most common case: the same activations in the same native frames, with at most the innermost
+ * link on another line. Returns false if that is not the case; nothing is changed then.
+ */
+static inline bool merge_innermost(struct python *python, const struct stack_view *view,
+				   uint32_t n_native_kept,
+				   const struct chain_difference *difference,
+				   struct stack_delta *delta)
+{
+	const struct python_chain *chain = &python->chain;
+	const struct activations *acts = &python->acts;
+	uint32_t last = chain->n - 1, native, n = 0;
+
+	if (!acts->n || chain->n != difference->n_old || difference->n_kept < last ||
+	    difference->n_kept <= acts->start[acts->n - 1] ||
+	    (difference->n_kept == last && chain->links.starts[last]) ||
+	    acts->at[acts->n - 1] >= n_native_kept)
+		return false;
+	if (difference->first > last)
+		return true;
+	native = acts->at[acts->n - 1];
+	delta->pop += n_native_kept - native + difference->n_old_ids - chain->rank[last];
+	if (chain->id[last] != PYTHON_NO_ID)
+		python->ids[n++] = chain->id[last];
+	/* Few as a rule: a copy of constant size is cheaper. */
+	memcpy(&python->ids[n], &view->ids[native], STACK_READABLE * sizeof(python->ids[0]));
+	if (view->depth - native > STACK_READABLE)
+		memcpy(&python->ids[n], &view->ids[native],
+		       (view->depth - native) * sizeof(python->ids[0]));
+	delta->n_push = n + view->depth - native;
+	delta->push = python->ids;
+	return true;
+}
+
 void torsh_python_merge(struct python *python, const struct stack *stack, bool is_main,
 			struct stack_delta *delta)
 {
@@ -368,6 +402,8 @@ void torsh_python_merge(struct python *python, const struct stack *stack, bool i
 	torsh_stack_view(stack, &view);
 	n_kept = is_anew ? 0 : view.depth - delta->n_push;
 	torsh_python_chain_update(chain, tstate, &difference);
+	if (is_likely(!is_anew) && merge_innermost(python, &view, n_kept, &difference, delta))
+		return;
 	parting = locate(python, &view, n_kept, tstate, &difference);
 	if (is_anew) {
 		parting = (struct parting){0};

@@ -20,6 +20,18 @@ struct reader {
 	bool has_pointer;
 };
 
+static inline struct reader make_reader(void)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+
+	return (struct reader){
+		.previous = at->frame_previous,
+		.instruction = at->frame_instruction,
+		.code = at->frame_code,
+		.has_pointer = at->instruction == CPYTHON_POINTER,
+	};
+}
+
 static inline uintptr_t word_at(uintptr_t address)
 {
 	return *(const uintptr_t *)address;
@@ -61,12 +73,8 @@ static bool is_readable(struct python_chain *chain, uintptr_t frame)
 /* ---- the cached links ---------------- */
 
 /* Drop links to code objects that were freed since, wherever their frames are. */
-static void drop_dead(struct python_chain *chain)
+static __attribute__((noinline)) void drop_dead(struct python_chain *chain, uint64_t deaths)
 {
-	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
-
-	if (is_likely(deaths == chain->deaths))
-		return;
 	chain->deaths = deaths;
 	for (uint32_t i = 0; i < chain->n; i++) {
 		if (chain->links.version[i] != torsh_cpython_code_version(chain->links.code[i]))
@@ -103,6 +111,33 @@ static inline bool has_moved(const struct chain_links *links, const struct reade
 	       (!reader->has_pointer && read_code(reader, frame) != links->code[i]);
 }
 
+/*
+ * Skip unchanged links from number i outwards, a page at a time; returns the first link that is
+ * left. i is a frame of the chain, so what is on its page can be read, whatever it is now.
+ */
+static inline __attribute__((always_inline)) uint32_t
+skip_unchanged(const struct chain_links *links, const struct reader *reader, uint32_t i)
+{
+	const uint64_t previous = reader->previous, instruction = reader->instruction;
+
+	while (i) {
+		const uintptr_t *frame = &links->frame[i];
+		const uint64_t *moved = &links->instruction[i];
+		int64_t n = links->near[i];
+		uint64_t differs = 0;
+
+#pragma GCC unroll 4
+		for (int64_t k = 0; k > -n; k--) {
+			differs |= word_at(frame[k] + instruction) ^ moved[k];
+			differs |= word_at(frame[k] + previous) ^ frame[k - 1];
+		}
+		if (!is_likely(!differs))
+			break;
+		i -= (uint32_t)n;
+	}
+	return i;
+}
+
 /* Check the previous links from number `first` outwards, as long as each leads to the next. */
 static inline __attribute__((always_inline)) struct proof
 prove_links(const struct python_chain *chain, const struct reader *reader, uint32_t first)
@@ -110,6 +145,7 @@ prove_links(const struct python_chain *chain, const struct reader *reader, uint3
 	const struct chain_links *links = &chain->links;
 	struct proof proof = {.lowest = first + 1};
 	uintptr_t frame = links->frame[first];
+	bool may_skip = reader->has_pointer;
 	uint32_t i;
 
 	for (i = first; i > 0; i--) {
@@ -125,6 +161,11 @@ prove_links(const struct python_chain *chain, const struct reader *reader, uint3
 		if (!is_likely(word_at(frame + reader->previous) == predicted))
 			break;
 		frame = next;
+		if (may_skip) {
+			may_skip = false;
+			i = skip_unchanged(links, reader, i - 1) + 1;
+			frame = links->frame[i - 1];
+		}
 	}
 	proof.last = i;
 	proof.next = word_at(frame + reader->previous);
@@ -201,7 +242,7 @@ static void walk_deep(struct python_chain *chain, const struct reader *reader, u
 
 /* ---- updating ---------- */
 
-static bool is_start(uintptr_t frame)
+static inline bool is_start(uintptr_t frame)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 
@@ -223,7 +264,21 @@ static struct chain_line *line_of(struct python_chain *chain, const struct chain
 	return &chain->lines[(key >> 1 ^ key >> 13) % CHAIN_N_LINES];
 }
 
-static uint32_t find_id(struct python_chain *chain, uint32_t i)
+static __attribute__((noinline)) void fill_line(struct python_chain *chain, struct chain_line *line,
+						uint32_t i)
+{
+	const struct chain_links *links = &chain->links;
+
+	*line = (struct chain_line){
+		.instruction = links->instruction[i],
+		.code = links->code[i],
+		.version = links->version[i],
+		.id = torsh_python_code_id(links->frame[i], links->code[i], links->version[i],
+					   links->instruction[i], &chain->codes),
+	};
+}
+
+static inline uint32_t find_id(struct python_chain *chain, uint32_t i)
 {
 	const struct chain_links *links = &chain->links;
 	struct chain_line *line = line_of(chain, links, i);
@@ -232,14 +287,7 @@ static uint32_t find_id(struct python_chain *chain, uint32_t i)
 		return PYTHON_NO_ID;
 	if (!is_likely(line->instruction == links->instruction[i] && line->code == links->code[i] &&
 		       line->version == links->version[i]))
-		*line = (struct chain_line){
-			.instruction = links->instruction[i],
-			.code = links->code[i],
-			.version = links->version[i],
-			.id = torsh_python_code_id(links->frame[i], links->code[i],
-						   links->version[i], links->instruction[i],
-						   &chain->codes),
-		};
+		fill_line(chain, line, i);
 	return line->id;
 }
 
@@ -256,10 +304,28 @@ static uint32_t id_of_cut(void)
 	return id;
 }
 
+static inline bool is_on_one_page(uintptr_t frame)
+{
+	return frame % PROBE_PAGE_BYTES + FRAME_BYTES <= PROBE_PAGE_BYTES;
+}
+
+/* The outermost link stays alone: none is beyond it. */
+static inline uint8_t count_near(const struct chain_links *links, uint32_t i)
+{
+	const uintptr_t *frame = &links->frame[i];
+
+	if (i < 2 || links->near[i - 1] == CHAIN_MAX_NEAR ||
+	    torsh_probe_page(frame[0]) != torsh_probe_page(frame[-1]) ||
+	    !is_on_one_page(frame[0]) || !is_on_one_page(frame[-1]))
+		return 1;
+	return (uint8_t)(links->near[i - 1] + 1);
+}
+
 static void read_link(struct chain_links *links, const struct reader *reader, uint32_t i,
 		      uintptr_t frame)
 {
 	links->frame[i] = frame;
+	links->near[i] = count_near(links, i);
 	links->code[i] = read_code(reader, frame);
 	links->instruction[i] = read_instruction(reader, frame);
 	links->version[i] = torsh_cpython_code_version(links->code[i]);
@@ -270,6 +336,7 @@ static void read_link(struct chain_links *links, const struct reader *reader, ui
 static void make_cut(struct chain_links *links, uintptr_t frame)
 {
 	links->frame[0] = frame;
+	links->near[0] = 1;
 	links->code[0] = 0;
 	links->instruction[0] = NEVER;
 	links->version[0] = torsh_cpython_code_version(0);
@@ -315,6 +382,29 @@ uintptr_t torsh_python_innermost(uintptr_t tstate)
 	return cframe ? word_at(cframe + at->cframe_frame) : 0;
 }
 
+static __attribute__((noinline)) bool is_proved_outside(const struct python_chain *chain,
+							uint32_t last)
+{
+	const struct reader reader = make_reader();
+	struct proof proof = prove_links(chain, &reader, last);
+
+	return proof.is_whole && proof.lowest >= last;
+}
+
+/* Whether the chain outside of the innermost frame is as it was; its own instruction may differ. */
+static inline bool is_unchanged_outside(const struct python_chain *chain,
+					const struct reader *reader, uint32_t last)
+{
+	const struct chain_links *links = &chain->links;
+	uintptr_t outer = links->frame[0];
+
+	if (!is_likely(reader->has_pointer && !chain->is_cut && last))
+		return is_proved_outside(chain, last);
+	return word_at(links->frame[last] + reader->previous) == links->frame[last - 1] &&
+	       !skip_unchanged(links, reader, last - 1) && !word_at(outer + reader->previous) &&
+	       !has_moved(links, reader, 0, outer);
+}
+
 /*
  * The most common case: the same frames as before, with at most the innermost moved on. False:
  * nothing was changed, use the full walk.
@@ -324,16 +414,15 @@ static inline bool update_innermost(struct python_chain *chain, const struct rea
 {
 	struct chain_links *links = &chain->links;
 	uint32_t last = chain->n - 1, id;
-	struct proof proof;
 
-	if (!chain->n || links->frame[last] != frame || last < chain->is_cut)
+	if (!chain->n || links->frame[last] != frame || last < chain->is_cut ||
+	    !is_unchanged_outside(chain, reader, last))
 		return false;
-	proof = prove_links(chain, reader, last);
-	difference->n_kept = proof.lowest;
-	if (!proof.is_whole || proof.lowest < last)
-		return false;
-	if (proof.lowest > last)
+	difference->n_kept = last;
+	if (!has_moved(links, reader, last, frame)) {
+		difference->n_kept++;
 		return true;
+	}
 	/* A frame that starts an activation may belong to another native frame the next time. */
 	if (read_code(reader, frame) != links->code[last] || is_start(frame) != links->starts[last])
 		return false;
@@ -347,40 +436,36 @@ static inline bool update_innermost(struct python_chain *chain, const struct rea
 	return true;
 }
 
-static __attribute__((noinline)) void update_chain(struct python_chain *chain,
-						   const struct reader *reader, uintptr_t frame,
+static __attribute__((noinline)) void update_chain(struct python_chain *chain, uintptr_t frame,
 						   struct chain_difference *difference)
 {
-	uint32_t n_kept = walk(chain, reader, frame);
+	const struct reader reader = make_reader();
+	uint32_t n_kept = walk(chain, &reader, frame);
 
 	if (!n_kept)
 		chain->is_cut = false;
 	if (!is_likely(n_kept != WALK_AGAIN && n_kept + chain->n_fresh <= CHAIN_MAX_LINKS &&
 		       !(chain->is_cut && n_kept + chain->n_fresh < CHAIN_DEEP_FEWEST))) {
 		difference->first = 0;
-		walk_deep(chain, reader, frame);
+		walk_deep(chain, &reader, frame);
 		n_kept = 0;
 	}
 	difference->n_kept = n_kept;
-	take_fresh(chain, reader, n_kept, difference);
+	take_fresh(chain, &reader, n_kept, difference);
 }
 
 void torsh_python_chain_update(struct python_chain *chain, uintptr_t tstate,
 			       struct chain_difference *difference)
 {
-	const struct cpython_layout *at = &torsh_cpython.at;
-	const struct reader reader = {
-		.previous = at->frame_previous,
-		.instruction = at->frame_instruction,
-		.code = at->frame_code,
-		.has_pointer = at->instruction == CPYTHON_POINTER,
-	};
+	const struct reader reader = make_reader();
+	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
 	uintptr_t frame = torsh_python_innermost(tstate);
 
 	difference->n_old_ids = chain->rank[chain->n];
 	difference->n_old = chain->n;
 	difference->first = UINT32_MAX;
-	drop_dead(chain);
-	if (!update_innermost(chain, &reader, frame, difference))
-		update_chain(chain, &reader, frame, difference);
+	if (!is_likely(deaths == chain->deaths))
+		drop_dead(chain, deaths);
+	if (!is_likely(update_innermost(chain, &reader, frame, difference)))
+		update_chain(chain, frame, difference);
 }

@@ -19,6 +19,7 @@
 #define CHAIN_DEEP_KEPT 1024u
 #define CHAIN_DEEP_FEWEST 512u
 
+#define CHAIN_MAX_NEAR 32u
 #define CHAIN_N_LINES 4096u
 #define CHAIN_N_PAGES 64u
 
@@ -28,6 +29,8 @@ struct chain_links {
 	uintptr_t code[CHAIN_MAX_LINKS];
 	uint32_t version[CHAIN_MAX_LINKS]; /* of the code object's address */
 	bool starts[CHAIN_MAX_LINKS]; /* the outermost link of an activation */
+	/* the links from this one outwards whose frames are on its frame's page, one at least */
+	uint8_t near[CHAIN_MAX_LINKS];
 };
 
 /* An instruction and its line, cached. */

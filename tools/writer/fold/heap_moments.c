@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/fold/heap_state.h"
 
@@ -15,6 +16,7 @@ void torsh_moments_destroy(struct moments *moments)
 		free(moments->items[i].sites);
 	free(moments->touched);
 	free(moments->latest);
+	free(moments->latest_numbers);
 }
 
 void torsh_moments_touch(struct moments *moments, uint32_t site)
@@ -37,31 +39,44 @@ void torsh_moments_touch(struct moments *moments, uint32_t site)
 
 /* ---- which sites changed --------------------------------------------------------------------- */
 
-static void extend_latest(struct moments *moments, uint32_t n)
+static uint32_t add_latest(struct moments *moments)
 {
-	struct moment_site *latest;
+	uint32_t number = moments->free_latest;
 
-	if (n <= moments->n_latest)
-		return;
-	n += n / 2;
-	latest = torsh_memory_new(n, sizeof(*latest));
-	if (moments->n_latest)
-		memcpy(latest, moments->latest, moments->n_latest * sizeof(*latest));
-	free(moments->latest);
-	moments->latest = latest;
-	moments->n_latest = n;
+	if (number) {
+		moments->free_latest = moments->latest[number].site;
+		return number;
+	}
+	/* Item 0 is not used. */
+	number = moments->n_latest ? moments->n_latest : 1;
+	for (uint32_t i = moments->n_latest; i <= number; i++)
+		moments->latest = torsh_array_reserve(moments->latest, i, &moments->latest_capacity,
+						      sizeof(*moments->latest));
+	moments->n_latest = number + 1;
+	return number;
+}
+
+static void remove_latest(struct moments *moments, uint32_t number)
+{
+	moments->latest[number].site = moments->free_latest;
+	moments->free_latest = number;
 }
 
 /* Returns true if the site is not as the latest moment has it; updates that. */
-static bool note_site(struct moments *moments, struct heap_site *site, uint32_t number)
+static bool note_site(struct moments *moments, const struct moment_site *now)
 {
-	struct moment_site *latest = &moments->latest[number];
+	uint32_t *number = &moments->latest_numbers[now->site];
+	const struct moment_site *latest = *number ? &moments->latest[*number] : NULL;
 
-	site->is_touched = false;
-	if (latest->bytes == site->live.bytes && latest->n == site->live.n)
+	if (latest ? latest->bytes == now->bytes && latest->n == now->n : !(now->bytes | now->n))
 		return false;
-	*latest =
-		(struct moment_site){.site = number, .bytes = site->live.bytes, .n = site->live.n};
+	if (!latest)
+		*number = add_latest(moments);
+	moments->latest[*number] = *now;
+	if (!(now->bytes | now->n)) {
+		remove_latest(moments, *number);
+		*number = 0;
+	}
 	return true;
 }
 
@@ -74,6 +89,16 @@ static uint32_t count_touched(const struct moments *moments)
 	return n;
 }
 
+/* The site's usage; from now on its changes are noted again. */
+static struct moment_site now_at(struct heap *heap, uint32_t number)
+{
+	struct heap_site *site = &heap->sites[number];
+
+	site->is_touched = false;
+	return (struct moment_site){
+		.site = number, .bytes = site->live.bytes, .n = (uint32_t)site->live.n};
+}
+
 /* Gives the moment its list. */
 static void collect_sites(struct heap *heap, struct moment *moment)
 {
@@ -82,14 +107,17 @@ static void collect_sites(struct heap *heap, struct moment *moment)
 
 	if (!n_most)
 		return;
-	extend_latest(moments, heap->n_sites);
+	moments->latest_numbers =
+		torsh_array_extend(moments->latest_numbers, heap->n_sites,
+				   &moments->n_latest_numbers, sizeof(*moments->latest_numbers));
 	moment->sites = torsh_memory_new(n_most, sizeof(*moment->sites));
 	for (uint32_t i = 0; i < moments->n_touched / WORD_BITS; i++) {
 		for (uint64_t bits = moments->touched[i]; bits; bits &= bits - 1) {
-			uint32_t site = i * WORD_BITS + (uint32_t)__builtin_ctzll(bits);
+			struct moment_site now =
+				now_at(heap, i * WORD_BITS + (uint32_t)__builtin_ctzll(bits));
 
-			if (note_site(moments, &heap->sites[site], site))
-				moment->sites[moment->n_sites++] = moments->latest[site];
+			if (note_site(moments, &now))
+				moment->sites[moment->n_sites++] = now;
 		}
 		moments->touched[i] = 0;
 	}

@@ -25,7 +25,8 @@ enum moment_kind { MOMENT_BY_TIME, MOMENT_BY_STEP, MOMENT_BY_MARK, N_MOMENT_KIND
 /* The usage of a site from this moment on. */
 struct moment_site {
 	uint32_t site;
-	uint64_t bytes, n;
+	uint32_t n;
+	uint64_t bytes;
 };
 
 struct moment {
@@ -49,8 +50,13 @@ struct moments {
 	uint64_t n_sites; /* in the lists of all moments */
 	uint64_t *touched; /* bits by site: changed since the latest moment */
 	uint32_t n_touched; /* the number of bits */
-	struct moment_site *latest; /* by site, as of the latest moment */
+	/* usage as of the latest moment, of the sites that had any */
+	uint32_t *latest_numbers; /* by site: of its item, 0: none */
+	size_t n_latest_numbers;
+	struct moment_site *latest;
 	uint32_t n_latest;
+	size_t latest_capacity;
+	uint32_t free_latest; /* first unused item; its site is the number of the next; 0: none */
 };
 
 struct heap;

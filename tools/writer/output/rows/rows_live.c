@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
@@ -26,14 +27,34 @@ struct live_sum {
 	uint32_t n_groups; /* so far */
 };
 
+/* Most sites of a heap have no live block, so only the others have a sum. */
 struct live_sums {
-	struct live_sum *items; /* by site */
+	uint32_t *numbers; /* by site: of its item */
+	struct live_sum *items; /* [0]: of the sites without live blocks, and zero */
+	uint32_t n;
+	size_t capacity;
 	struct live_group *groups;
 };
 
-static void add_block(struct live_sum *sums, const struct live_block *block)
+static struct live_sum *sum_of(const struct live_sums *sums, uint32_t site)
 {
-	struct live_sum *sum = &sums[block->site];
+	return &sums->items[sums->numbers[site]];
+}
+
+/* Adds the sum if the site has none. */
+static struct live_sum *need_sum(struct live_sums *sums, uint32_t site)
+{
+	if (!sums->numbers[site]) {
+		sums->items = torsh_array_reserve(sums->items, sums->n, &sums->capacity,
+						  sizeof(*sums->items));
+		sums->numbers[site] = sums->n++;
+	}
+	return sum_of(sums, site);
+}
+
+static void add_block(struct live_sums *sums, const struct live_block *block)
+{
+	struct live_sum *sum = need_sum(sums, block->site);
 
 	if (!sum->blocks || block->stamp < sum->first)
 		sum->first = block->stamp;
@@ -73,7 +94,7 @@ static void visit_blocks(struct live_sums *sums, const struct target *target,
 
 static void sum_block(struct live_sums *sums, const struct live_block *block)
 {
-	add_block(sums->items, block);
+	add_block(sums, block);
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -98,7 +119,7 @@ static uint64_t count_groups(const struct live_sums *sums, const struct target *
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < target->state.heap.n_sites; i++) {
-		const struct live_sum *sum = &sums->items[i];
+		const struct live_sum *sum = sum_of(sums, i);
 
 		if (is_grouped(target, sum, i))
 			n += sum->blocks < n_most ? sum->blocks : n_most;
@@ -108,7 +129,7 @@ static uint64_t count_groups(const struct live_sums *sums, const struct target *
 
 static void add_to_group(struct live_sums *sums, const struct live_block *block)
 {
-	struct live_sum *sum = &sums->items[block->site];
+	struct live_sum *sum = sum_of(sums, block->site);
 	struct live_group *group = &sums->groups[sum->group];
 
 	if (!sum->n_groups_max)
@@ -155,7 +176,7 @@ static void make_groups(struct live_sums *sums, const struct target *target)
 		return;
 	sums->groups = torsh_memory_new(n_all, sizeof(*sums->groups));
 	for (uint32_t i = 0; i < target->state.heap.n_sites; i++) {
-		struct live_sum *sum = &sums->items[i];
+		struct live_sum *sum = sum_of(sums, i);
 
 		if (!is_grouped(target, sum, i))
 			continue;
@@ -164,7 +185,7 @@ static void make_groups(struct live_sums *sums, const struct target *target)
 		n += sum->n_groups_max;
 	}
 	visit_blocks(sums, target, add_to_group);
-	for (uint32_t i = 0; i < target->state.heap.n_sites; i++)
+	for (uint32_t i = 1; i < sums->n; i++)
 		order_groups(&sums->items[i], sums->groups + sums->items[i].group);
 }
 
@@ -173,16 +194,19 @@ struct live_sums *torsh_rows_sum_live(const struct target *target)
 	const struct heap *heap = &target->state.heap;
 	struct live_sums *sums = torsh_memory_new(1, sizeof(*sums));
 
-	sums->items = torsh_memory_new(heap->n_sites, sizeof(*sums->items));
+	sums->numbers = torsh_memory_new(heap->n_sites, sizeof(*sums->numbers));
+	sums->items = torsh_array_reserve(NULL, 0, &sums->capacity, sizeof(*sums->items));
+	sums->n = 1;
 	visit_blocks(sums, target, sum_block);
 	if (heap->small_site)
-		add_small(&sums->items[heap->small_site], heap);
+		add_small(need_sum(sums, heap->small_site), heap);
 	make_groups(sums, target);
 	return sums;
 }
 
 void torsh_rows_free_live(struct live_sums *sums)
 {
+	free(sums->numbers);
 	free(sums->items);
 	free(sums->groups);
 	free(sums);
@@ -202,8 +226,8 @@ static uint32_t count_sums(const struct live_sums *sums, uint32_t first, uint32_
 	uint32_t n_used = 0;
 
 	for (uint32_t i = first; i < n_sites && n_used < ROWS_TOTALS; i++) {
-		n_used += sums->items[i].blocks != 0;
-		*n_groups += sums->items[i].n_groups;
+		n_used += sum_of(sums, i)->blocks != 0;
+		*n_groups += sum_of(sums, i)->n_groups;
 	}
 	return n_used;
 }
@@ -272,7 +296,7 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 
 	make_columns(row, memory, target, n, n_groups);
 	for (; i < n; ++*site) {
-		const struct live_sum *sum = &sums->items[*site];
+		const struct live_sum *sum = sum_of(sums, *site);
 
 		if (!sum->blocks)
 			continue;

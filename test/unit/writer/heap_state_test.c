@@ -157,17 +157,19 @@ static void assert_same_now(const struct replay *replay, const struct folded *fo
 	assert_int_equal(heap->usable_bytes, usable);
 	assert_same_small(replay, folded);
 	if (heap->small_site) {
-		assert_int_equal(heap->sites[heap->small_site].live.bytes, bytes_of[SMALL]);
-		assert_int_equal(heap->sites[heap->small_site].live.n, blocks_of[SMALL]);
-		assert_int_equal(heap->sites[heap->small_site].allocs, 0);
+		assert_int_equal(torsh_heap_totals(heap, heap->small_site).live.bytes,
+				 bytes_of[SMALL]);
+		assert_int_equal(torsh_heap_totals(heap, heap->small_site).live.n,
+				 blocks_of[SMALL]);
+		assert_int_equal(torsh_heap_totals(heap, heap->small_site).allocs, 0);
 	}
 	for (uint32_t i = 0; i < N_SITES; i++) {
-		const struct heap_site *site = &heap->sites[folded->sites[i]];
+		struct site_totals totals = torsh_heap_totals(heap, folded->sites[i]);
 
-		assert_int_equal(site->live.bytes, bytes_of[i]);
-		assert_int_equal(site->live.n, blocks_of[i]);
-		assert_int_equal(site->allocs, replay->allocs_of[i]);
-		assert_int_equal(site->temporary, replay->temporary_of[i]);
+		assert_int_equal(totals.live.bytes, bytes_of[i]);
+		assert_int_equal(totals.live.n, blocks_of[i]);
+		assert_int_equal(totals.allocs, replay->allocs_of[i]);
+		assert_int_equal(totals.temporary, replay->temporary_of[i]);
 	}
 	assert_int_equal(heap->allocs, replay->allocs);
 	assert_int_equal(heap->alloc_bytes, replay->alloc_bytes);
@@ -188,19 +190,19 @@ static void assert_same_peak(const struct replay *replay, struct folded *folded)
 	assert_int_equal(heap->tracker.peak_n, replay->peak_blocks);
 	assert_int_equal(heap->tracker.peak_stamp, replay->peak_time);
 	for (uint32_t i = 0; i < N_SITES; i++) {
-		const struct site_usage *usage = &heap->sites[folded->sites[i]].live;
+		struct site_usage usage = torsh_heap_totals(heap, folded->sites[i]).live;
 
-		assert_int_equal(torsh_site_usage_peak_bytes(usage, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_bytes(&usage, &heap->tracker),
 				 replay->peak_bytes_of[i]);
-		assert_int_equal(torsh_site_usage_peak_n(usage, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_n(&usage, &heap->tracker),
 				 replay->peak_blocks_of[i]);
 	}
 	if (heap->small_site) {
-		const struct site_usage *usage = &heap->sites[heap->small_site].live;
+		struct site_usage usage = torsh_heap_totals(heap, heap->small_site).live;
 
-		assert_int_equal(torsh_site_usage_peak_bytes(usage, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_bytes(&usage, &heap->tracker),
 				 replay->peak_bytes_of[SMALL]);
-		assert_int_equal(torsh_site_usage_peak_n(usage, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_n(&usage, &heap->tracker),
 				 replay->peak_blocks_of[SMALL]);
 	}
 }
@@ -264,12 +266,12 @@ static void of_equal_peaks_the_first_counts(void **state)
 	torsh_heap_free(&folded.heap, &folded.producers[0], 40, 0x200);
 	torsh_peak_tracker_settle(&folded.heap.tracker);
 	assert_int_equal(folded.heap.tracker.peak_stamp, 10);
-	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[0]].live,
-						     &folded.heap.tracker),
-			 50);
-	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[1]].live,
-						     &folded.heap.tracker),
-			 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct site_usage usage = torsh_heap_totals(&folded.heap, folded.sites[i]).live;
+
+		assert_int_equal(torsh_site_usage_peak_bytes(&usage, &folded.heap.tracker),
+				 i ? 0 : 50);
+	}
 	finish(&folded);
 }
 
@@ -371,9 +373,9 @@ static void blocks_that_are_ignored_have_a_site_of_their_own(void **state)
 	heap->next_move = 0;
 	torsh_heap_move_small(heap);
 	alloc(&folded, 20, 0x300, 7, 0, false);
-	assert_int_equal(heap->sites[heap->small_site].live.bytes, 57);
+	assert_int_equal(torsh_heap_totals(heap, heap->small_site).live.bytes, 57);
 	torsh_heap_ignore(heap, &folded.stacks, 21, 0x300, marked);
-	assert_int_equal(heap->sites[heap->small_site].live.bytes, 50);
+	assert_int_equal(torsh_heap_totals(heap, heap->small_site).live.bytes, 50);
 	assert_int_equal(torsh_live_find(&heap->live, 0x300)->size, 7);
 	assert_true(heap->sites[torsh_live_find(&heap->live, 0x300)->site].is_ignored);
 	assert_true(heap->sites[torsh_live_find(&heap->live, 0x100)->site].is_ignored);

@@ -79,8 +79,8 @@ static void copy_sites(void)
 	assert_true(n_copies <= N_COPIES);
 	copy->number = heap->moments.n_taken;
 	for (uint32_t i = 0; i < N_SITES; i++) {
-		copy->bytes[i] = heap->sites[sites[i]].live.bytes;
-		copy->n[i] = heap->sites[sites[i]].live.n;
+		copy->bytes[i] = torsh_heap_totals(heap, sites[i]).live.bytes;
+		copy->n[i] = torsh_heap_totals(heap, sites[i]).live.n;
 	}
 }
 

@@ -80,7 +80,7 @@ static void resize(struct paused *paused, uint64_t stamp, uint64_t from, uint64_
 
 static uint64_t bytes_of_stack(const struct paused *paused, uint32_t site)
 {
-	return heap_of(paused)->sites[site].live.bytes;
+	return torsh_heap_totals(heap_of(paused), site).live.bytes;
 }
 
 static void only_blocks_from_outside_are_recorded(void **state)

@@ -113,17 +113,17 @@ static void blocks_of_a_stack_are_in_one_scope_or_in_several(void **state)
 		torsh_heap_alloc(
 			&heap, &producer,
 			&(struct heap_alloc){.stamp = i, .address = 0x1000 * i, .size = 8});
-	assert_int_equal(heap.sites[0].scope.operator, 3);
-	assert_int_equal(heap.sites[0].scope.module, 4);
+	assert_int_equal(torsh_heap_totals(&heap, 0).scope.operator, 3);
+	assert_int_equal(torsh_heap_totals(&heap, 0).scope.module, 4);
 	in.module = 5;
 	torsh_heap_alloc(&heap, &producer,
 			 &(struct heap_alloc){.stamp = 4, .address = 0x9000, .size = 8});
-	assert_int_equal(heap.sites[0].scope.operator, 3);
-	assert_int_equal(heap.sites[0].scope.module, HEAP_SCOPES_DIFFER);
+	assert_int_equal(torsh_heap_totals(&heap, 0).scope.operator, 3);
+	assert_int_equal(torsh_heap_totals(&heap, 0).scope.module, HEAP_SCOPES_DIFFER);
 	producer.scope = NULL;
 	torsh_heap_alloc(&heap, &producer,
 			 &(struct heap_alloc){.stamp = 5, .address = 0xa000, .size = 8});
-	assert_int_equal(heap.sites[0].scope.operator, HEAP_SCOPES_DIFFER);
+	assert_int_equal(torsh_heap_totals(&heap, 0).scope.operator, HEAP_SCOPES_DIFFER);
 	torsh_heap_destroy(&heap);
 }
 

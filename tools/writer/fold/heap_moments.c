@@ -92,11 +92,11 @@ static uint32_t count_touched(const struct moments *moments)
 /* The site's usage; from now on its changes are noted again. */
 static struct moment_site now_at(struct heap *heap, uint32_t number)
 {
-	struct heap_site *site = &heap->sites[number];
+	struct site_totals totals = torsh_heap_totals(heap, number);
 
-	site->is_touched = false;
+	heap->sites[number].is_touched = false;
 	return (struct moment_site){
-		.site = number, .bytes = site->live.bytes, .n = (uint32_t)site->live.n};
+		.site = number, .bytes = totals.live.bytes, .n = (uint32_t)totals.live.n};
 }
 
 /* Gives the moment its list. */

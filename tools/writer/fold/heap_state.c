@@ -26,6 +26,7 @@ void torsh_heap_destroy(struct heap *heap)
 	torsh_small_destroy(&heap->small);
 	free(heap->sites);
 	torsh_number_index_destroy(&heap->site_index);
+	torsh_site_totals_destroy(&heap->totals);
 	free(heap->ended);
 	torsh_moments_destroy(&heap->moments);
 	torsh_window_peaks_destroy(&heap->window_peaks);
@@ -87,7 +88,7 @@ static inline void change_site(struct heap *heap, uint32_t number, int64_t n, in
 {
 	struct heap_site *site = &heap->sites[number];
 
-	torsh_site_usage_change(&site->live, &heap->tracker, heap->step_name, n, bytes);
+	torsh_site_totals_change(&heap->totals, site, &heap->tracker, heap->step_name, n, bytes);
 	site->is_changed = true;
 	if (__builtin_expect(!site->is_touched || heap->window_peaks.n_open || heap->session_heap,
 			     0))
@@ -230,28 +231,10 @@ static inline uint32_t keep_block(struct heap *heap, const struct heap_producer 
 	return alloc->site;
 }
 
-static void note_label(uint32_t *of_site, uint32_t label, bool is_first)
-{
-	if (is_first)
-		*of_site = label;
-	else if (*of_site != label)
-		*of_site = HEAP_SCOPES_DIFFER;
-}
-
-static void note_scope(struct heap_site *site, const struct scope *scope)
-{
-	static const struct scope none;
-
-	if (!scope)
-		scope = &none;
-	note_label(&site->scope.operator, scope->operator, !site->allocs);
-	note_label(&site->scope.module, scope->module, !site->allocs);
-}
-
 static void count_alloc(struct heap *heap, struct heap_producer *producer,
 			const struct heap_alloc *alloc)
 {
-	struct heap_site *site = &heap->sites[alloc->site];
+	static const struct scope none;
 
 	heap->allocs++;
 	heap->alloc_bytes += alloc->size;
@@ -260,9 +243,8 @@ static void count_alloc(struct heap *heap, struct heap_producer *producer,
 	producer->alloc_bytes += alloc->size;
 	producer->last_alloc = alloc->address;
 	producer->last_site = alloc->site;
-	note_scope(site, producer->scope);
-	site->allocs++;
-	site->alloc_bytes += alloc->size;
+	torsh_site_totals_count(&heap->totals, &heap->sites[alloc->site], alloc->size,
+				producer->scope ? producer->scope : &none);
 }
 
 static void count_unknown(struct heap *heap)
@@ -353,11 +335,8 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 static inline void count_temporary(struct heap *heap, struct heap_producer *producer,
 				   uint32_t number, uint64_t size)
 {
-	struct heap_site *site = &heap->sites[number];
-
 	heap->temporary++;
-	site->temporary++;
-	site->temporary_bytes += size;
+	torsh_site_totals_count_temporary(&heap->totals, &heap->sites[number], size);
 	producer->last_alloc = 0;
 }
 

@@ -27,27 +27,12 @@
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
 #include "tools/writer/fold/tables/site_index.h"
+#include "tools/writer/fold/tables/site_totals.h"
 #include "tools/writer/fold/tables/small_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
 #include "tools/writer/fold/tables/window_peaks.h"
 
 #define HEAP_SIZE_CLASSES 65u
-#define HEAP_SCOPES_DIFFER UINT32_MAX
-
-/* A stack that allocated blocks. */
-struct heap_site {
-	/* All that a free changes comes first: it is in one cache line, mostly. */
-	bool is_changed; /* since the last checkpoint */
-	bool is_touched; /* since the latest moment */
-	bool is_ignored; /* its blocks are marked as not leaked */
-	/* a framework's allocator reported that it handed out one of its blocks */
-	bool is_of_tensors;
-	uint32_t stack;
-	struct site_usage live;
-	uint64_t allocs, alloc_bytes;
-	uint64_t temporary, temporary_bytes;
-	struct scope scope; /* of its blocks' allocations; HEAP_SCOPES_DIFFER: several */
-};
 
 /* State per event stream: a thread, or the signal handlers that interrupt its hooks. */
 struct heap_producer {
@@ -93,6 +78,7 @@ struct heap {
 	uint32_t n_sites;
 	size_t site_capacity;
 	struct number_index site_index;
+	struct site_totals_table totals;
 	uint64_t first_stamp; /* times of blocks are relative to this */
 	uint64_t usable_bytes; /* of live blocks with a known usable size */
 	uint64_t n_usable_unknown; /* live blocks without a known usable size */
@@ -152,6 +138,12 @@ void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
  * Attribute later allocations to that step. is_by_optimizer: as returned by torsh_step_marks_final.
  */
 void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, bool is_by_optimizer);
+
+/* Returns the totals of a site. */
+static inline struct site_totals torsh_heap_totals(const struct heap *heap, uint32_t site)
+{
+	return torsh_site_totals(&heap->totals, &heap->sites[site]);
+}
 
 static inline struct site_stacks torsh_heap_site_stacks(const struct heap *heap)
 {

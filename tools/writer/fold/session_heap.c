@@ -46,7 +46,7 @@ static void begin_with(struct session_heap *session_heap, struct session_member 
 	session_heap->tracker = heap->tracker;
 	session_heap->settled = heap->tracker.last_stamp;
 	for (uint32_t i = 0; i < heap->n_sites; i++)
-		usage_of(member, i)->usage = heap->sites[i].live;
+		usage_of(member, i)->usage = torsh_heap_totals(heap, i).live;
 }
 
 struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap,

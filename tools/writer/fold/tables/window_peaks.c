@@ -37,8 +37,10 @@ void torsh_window_peaks_begin(struct heap *heap, uint32_t window, uint64_t stamp
 	usages->n = heap->n_sites;
 	usages->items = torsh_memory_new(usages->n, sizeof(*usages->items));
 	for (uint32_t i = 0; i < heap->n_sites; i++) {
-		usages->items[i].bytes = heap->sites[i].live.bytes;
-		usages->items[i].n = heap->sites[i].live.n;
+		struct site_totals totals = torsh_heap_totals(heap, i);
+
+		usages->items[i].bytes = totals.live.bytes;
+		usages->items[i].n = totals.live.n;
 	}
 	peaks->open[peaks->n_open++] = usages;
 }

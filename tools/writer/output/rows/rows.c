@@ -132,7 +132,7 @@ static void mark_all_changed(struct process_state *state)
 	struct heap *heap = &state->heap;
 
 	for (uint32_t i = 0; i < heap->n_sites; i++)
-		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
+		heap->sites[i].is_changed |= torsh_heap_totals(heap, i).allocs != 0;
 	for (uint32_t i = 0; i < heap->moments.n; i++)
 		heap->moments.items[i].is_changed = true;
 	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++)

@@ -124,13 +124,14 @@ static void sum_frames(struct needed *needed, struct attributed_frames *attribut
 	needed->frame_totals =
 		torsh_memory_new(state->code.n_addresses, sizeof(*needed->frame_totals));
 	for (uint32_t i = 0; i < state->heap.n_sites; i++) {
-		const struct heap_site *site = &state->heap.sites[i];
-		const struct attributed_frame *frame = &attributed->items[site->stack];
+		struct site_totals totals = torsh_heap_totals(&state->heap, i);
+		const struct attributed_frame *frame =
+			&attributed->items[state->heap.sites[i].stack];
 		struct frame_total *frame_total =
 			frame->rank ? &needed->frame_totals[frame->address] : &needed->none;
 
-		frame_total->bytes += site->live.bytes;
-		frame_total->n += site->live.n;
+		frame_total->bytes += totals.live.bytes;
+		frame_total->n += totals.live.n;
 	}
 }
 

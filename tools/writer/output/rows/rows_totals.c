@@ -24,21 +24,22 @@ void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, delta_bytes, n);
 }
 
-static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site)
+static void put_site(Torsh__StackTotals *row, uint32_t i, uint32_t stack,
+		     const struct site_totals *totals)
 {
-	row->stack[i] = site->stack;
-	row->allocs[i] = site->allocs;
-	row->alloc_bytes[i] = site->alloc_bytes;
-	row->temporary[i] = site->temporary;
-	row->temporary_bytes[i] = site->temporary_bytes;
-	row->seen[i] = site->live.seen;
-	row->base_blocks[i] = site->live.base_n;
-	row->base_bytes[i] = site->live.base_bytes;
-	row->delta_blocks[i] = (int64_t)(site->live.n - site->live.base_n);
-	row->delta_bytes[i] = (int64_t)(site->live.bytes - site->live.base_bytes);
+	row->stack[i] = stack;
+	row->allocs[i] = totals->allocs;
+	row->alloc_bytes[i] = totals->alloc_bytes;
+	row->temporary[i] = totals->temporary;
+	row->temporary_bytes[i] = totals->temporary_bytes;
+	row->seen[i] = totals->live.seen;
+	row->base_blocks[i] = totals->live.base_n;
+	row->base_bytes[i] = totals->live.base_bytes;
+	row->delta_blocks[i] = (int64_t)(totals->live.n - totals->live.base_n);
+	row->delta_bytes[i] = (int64_t)(totals->live.bytes - totals->live.base_bytes);
 	if (row->n_in_operator) {
-		row->in_operator[i] = site->scope.operator;
-		row->in_module[i] = site->scope.module;
+		row->in_operator[i] = totals->scope.operator;
+		row->in_module[i] = totals->scope.module;
 	}
 }
 
@@ -52,14 +53,14 @@ static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct site_usa
 	row->base_step_of_last[i] = torsh_step_marks_final(usage->base_last_step, is_by_optimizer);
 }
 
-static bool has_scope(const struct heap_site *site)
+static bool has_scope(const struct site_totals *totals)
 {
-	return (site->scope.operator| site->scope.module) != 0;
+	return (totals->scope.operator| totals->scope.module) != 0;
 }
 
-static bool has_step(const struct heap_site *site)
+static bool has_step(const struct site_totals *totals)
 {
-	const struct site_usage *usage = &site->live;
+	const struct site_usage *usage = &totals->live;
 
 	return (usage->first_step | usage->last_step | usage->base_first_step |
 		usage->base_last_step) != 0;
@@ -67,11 +68,16 @@ static bool has_step(const struct heap_site *site)
 
 /* Returns true if has() is true for one of the n changed sites from first on. */
 static bool have(const struct heap *heap, uint32_t first, uint32_t n,
-		 bool (*has)(const struct heap_site *site))
+		 bool (*has)(const struct site_totals *totals))
 {
 	for (uint32_t i = first; i < heap->n_sites && n; i++) {
-		n -= heap->sites[i].is_changed;
-		if (heap->sites[i].is_changed && has(&heap->sites[i]))
+		struct site_totals totals;
+
+		if (!heap->sites[i].is_changed)
+			continue;
+		n--;
+		totals = torsh_heap_totals(heap, i);
+		if (has(&totals))
 			return true;
 	}
 	return false;
@@ -106,11 +112,14 @@ bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *me
 		ROWS_COLUMN(memory, row, base_step_of_last, n);
 	}
 	for (; i < n; (*site)++) {
+		struct site_totals totals;
+
 		if (!heap->sites[*site].is_changed)
 			continue;
-		put_site(row, i, &heap->sites[*site]);
+		totals = torsh_heap_totals(heap, *site);
+		put_site(row, i, heap->sites[*site].stack, &totals);
 		if (row->n_step_of_first)
-			put_steps(row, i, &heap->sites[*site].live, is_by_optimizer);
+			put_steps(row, i, &totals.live, is_by_optimizer);
 		i++;
 	}
 	if (!count_changed(heap, *site))

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/fold/tables/site_totals.h"
+
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
+
+/* Contexts that are searched; an older one is added again. */
+#define LATEST_CONTEXTS 4u
+
+void torsh_site_totals_destroy(struct site_totals_table *table)
+{
+	free(table->items);
+	free(table->contexts);
+	*table = (struct site_totals_table){0};
+}
+
+static struct site_totals totals_of_one(const struct site_totals_table *table,
+					const struct heap_site *site)
+{
+	const struct site_context *context = &table->contexts[site->context];
+	uint64_t size = site->size_or_totals;
+	struct site_totals totals = {
+		.live = {.bytes = site->is_live ? size : 0,
+			 .n = site->is_live,
+			 .seen = site->seen,
+			 .first_step = context->step,
+			 .last_step = context->step},
+	};
+
+	if (site->is_in_peak) {
+		totals.live.base_bytes = size;
+		totals.live.base_n = 1;
+		totals.live.base_first_step = totals.live.base_last_step = context->step;
+	}
+	if (site->is_counted) {
+		totals.allocs = 1;
+		totals.alloc_bytes = size;
+		totals.scope = context->scope;
+	}
+	if (site->is_temporary) {
+		totals.temporary = 1;
+		totals.temporary_bytes = size;
+	}
+	return totals;
+}
+
+struct site_totals torsh_site_totals(const struct site_totals_table *table,
+				     const struct heap_site *site)
+{
+	if (site->has_totals)
+		return table->items[site->size_or_totals];
+	return site->has_block ? totals_of_one(table, site) : (struct site_totals){0};
+}
+
+struct site_totals *torsh_site_totals_add(struct site_totals_table *table, struct heap_site *site)
+{
+	uint32_t number = table->n++;
+
+	table->items =
+		torsh_array_reserve(table->items, number, &table->capacity, sizeof(*table->items));
+	table->items[number] = torsh_site_totals(table, site);
+	site->has_totals = true;
+	site->size_or_totals = number;
+	return &table->items[number];
+}
+
+static bool is_same(const struct site_context *a, const struct site_context *b)
+{
+	return a->scope.operator== b->scope.operator&& a->scope.module == b->scope.module &&
+		a->step == b->step;
+}
+
+/* Returns false if there is no number left. */
+static bool set_context(struct site_totals_table *table, struct heap_site *site,
+			const struct site_context *context)
+{
+	uint32_t n = table->n_contexts;
+
+	for (uint32_t i = 1; i <= LATEST_CONTEXTS && i <= n; i++) {
+		if (is_same(&table->contexts[n - i], context)) {
+			site->context = n - i;
+			return true;
+		}
+	}
+	if (n >> SITE_CONTEXT_BITS)
+		return false;
+	table->contexts = torsh_array_reserve(table->contexts, n, &table->context_capacity,
+					      sizeof(*table->contexts));
+	table->contexts[table->n_contexts++] = *context;
+	site->context = n;
+	return true;
+}
+
+/* Returns false if the site needs totals for the change. */
+static bool change_one(struct site_totals_table *table, struct heap_site *site, uint32_t peak,
+		       uint32_t step, int64_t n, int64_t bytes)
+{
+	if (n == 1 && !site->has_block && bytes >= 0 && bytes <= UINT32_MAX &&
+	    set_context(table, site, &(struct site_context){.step = step})) {
+		site->has_block = site->is_live = true;
+		site->size_or_totals = (uint32_t)bytes;
+		site->seen = peak;
+		return true;
+	}
+	if (n != -1 || !site->is_live || bytes != -(int64_t)site->size_or_totals)
+		return false;
+	site->is_in_peak |= site->seen != peak;
+	site->seen = peak;
+	site->is_live = false;
+	return true;
+}
+
+void torsh_site_totals_change_one(struct site_totals_table *table, struct heap_site *site,
+				  const struct peak_tracker *tracker, uint32_t step, int64_t n,
+				  int64_t bytes)
+{
+	if (!change_one(table, site, tracker->peak_number, step, n, bytes))
+		torsh_site_usage_change(&torsh_site_totals_add(table, site)->live, tracker, step, n,
+					bytes);
+}
+
+static void note_label(uint32_t *of_site, uint32_t label, bool is_first)
+{
+	if (is_first)
+		*of_site = label;
+	else if (*of_site != label)
+		*of_site = HEAP_SCOPES_DIFFER;
+}
+
+static bool count_one(struct site_totals_table *table, struct heap_site *site, uint64_t size,
+		      const struct scope *scope)
+{
+	if (site->has_totals || !site->has_block || site->is_counted ||
+	    size != site->size_or_totals)
+		return false;
+	if ((scope->operator| scope->module) &&
+	    !set_context(table, site,
+			 &(struct site_context){.scope = *scope,
+						.step = table->contexts[site->context].step}))
+		return false;
+	site->is_counted = true;
+	return true;
+}
+
+void torsh_site_totals_count(struct site_totals_table *table, struct heap_site *site, uint64_t size,
+			     const struct scope *scope)
+{
+	struct site_totals *totals;
+
+	if (count_one(table, site, size, scope))
+		return;
+	totals = torsh_site_totals_need(table, site);
+	note_label(&totals->scope.operator, scope->operator, !totals->allocs);
+	note_label(&totals->scope.module, scope->module, !totals->allocs);
+	totals->allocs++;
+	totals->alloc_bytes += size;
+}
+
+void torsh_site_totals_count_temporary(struct site_totals_table *table, struct heap_site *site,
+				       uint64_t size)
+{
+	struct site_totals *totals;
+
+	if (!site->has_totals && site->has_block && !site->is_temporary &&
+	    size == site->size_or_totals) {
+		site->is_temporary = true;
+		return;
+	}
+	totals = torsh_site_totals_need(table, site);
+	totals->temporary++;
+	totals->temporary_bytes += size;
+}

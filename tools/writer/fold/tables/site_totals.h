@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The totals of the stacks that allocated blocks. Nine of ten stacks of a program that imports
+ * modules allocate one block: such a site is 16 bytes, from which its totals are computed. A site
+ * with another history has its totals in an array.
+ */
+#ifndef TORSH_WRITER_FOLD_TABLES_SITE_TOTALS_H
+#define TORSH_WRITER_FOLD_TABLES_SITE_TOTALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/writer/fold/peak_tracker.h"
+#include "tools/writer/fold/scopes.h"
+
+#define HEAP_SCOPES_DIFFER UINT32_MAX
+#define SITE_CONTEXT_BITS 16u
+
+/* A stack that allocated blocks. */
+struct heap_site {
+	uint32_t stack;
+	bool is_changed : 1; /* since the last checkpoint */
+	bool is_touched : 1; /* since the latest moment */
+	bool is_ignored : 1; /* its blocks are marked as not leaked */
+	/* a framework's allocator reported that it handed out one of its blocks */
+	bool is_of_tensors : 1;
+	bool has_totals : 1; /* they are item number size_or_totals; else the fields below are valid */
+	bool has_block : 1; /* its block was allocated; none of the following applies otherwise */
+	bool is_live : 1; /* the block is */
+	bool is_in_peak : 1; /* the block was live at peak number `seen` */
+	bool is_counted : 1; /* as an allocation */
+	bool is_temporary : 1; /* the block was */
+	uint32_t context : SITE_CONTEXT_BITS;
+	uint32_t size_or_totals; /* of the block */
+	uint32_t seen; /* as in site_usage */
+};
+
+_Static_assert(sizeof(struct heap_site) == 16, "a site with one block is small");
+
+struct site_totals {
+	struct site_usage live;
+	uint64_t allocs, alloc_bytes;
+	uint64_t temporary, temporary_bytes;
+	struct scope scope; /* of its blocks' allocations; HEAP_SCOPES_DIFFER: several */
+};
+
+/* Where and when the block of a site was allocated. */
+struct site_context {
+	struct scope scope;
+	uint32_t step;
+};
+
+struct site_totals_table {
+	struct site_totals *items;
+	uint32_t n;
+	size_t capacity;
+	struct site_context *contexts;
+	uint32_t n_contexts;
+	size_t context_capacity;
+};
+
+/* Free the table. */
+void torsh_site_totals_destroy(struct site_totals_table *table);
+
+/* Returns the totals of a site. */
+struct site_totals torsh_site_totals(const struct site_totals_table *table,
+				     const struct heap_site *site);
+
+/* Slow path of torsh_site_totals_need. */
+struct site_totals *torsh_site_totals_add(struct site_totals_table *table, struct heap_site *site);
+
+/* Returns the totals of a site, to be changed; valid until the next call. */
+static inline struct site_totals *torsh_site_totals_need(struct site_totals_table *table,
+							 struct heap_site *site)
+{
+	if (__builtin_expect(site->has_totals, 1))
+		return &table->items[site->size_or_totals];
+	return torsh_site_totals_add(table, site);
+}
+
+/* Slow path of torsh_site_totals_change. */
+void torsh_site_totals_change_one(struct site_totals_table *table, struct heap_site *site,
+				  const struct peak_tracker *tracker, uint32_t step, int64_t n,
+				  int64_t bytes);
+
+/* Apply a site's part of a change, as torsh_site_usage_change. */
+static inline void torsh_site_totals_change(struct site_totals_table *table, struct heap_site *site,
+					    const struct peak_tracker *tracker, uint32_t step,
+					    int64_t n, int64_t bytes)
+{
+	if (__builtin_expect(site->has_totals, 1))
+		torsh_site_usage_change(&table->items[site->size_or_totals].live, tracker, step, n,
+					bytes);
+	else
+		torsh_site_totals_change_one(table, site, tracker, step, n, bytes);
+}
+
+/* Count an allocation in a scope. */
+void torsh_site_totals_count(struct site_totals_table *table, struct heap_site *site, uint64_t size,
+			     const struct scope *scope);
+
+/* Count a block that was temporary. */
+void torsh_site_totals_count_temporary(struct site_totals_table *table, struct heap_site *site,
+				       uint64_t size);
+
+#endif

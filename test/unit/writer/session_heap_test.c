@@ -181,11 +181,11 @@ static void compare(struct session_heap *session_heap, const struct replay *repl
 
 		for (uint32_t i = 0; i < N_SITES; i++) {
 			uint32_t site = processes[p].sites[i];
-			uint64_t bytes = 0;
+			const struct session_usage *usage =
+				member ? torsh_session_heap_usage(member, site) : NULL;
+			uint64_t bytes =
+				usage ? torsh_session_heap_peak_bytes(session_heap, usage) : 0;
 
-			if (member && site < member->n_usages)
-				bytes = torsh_session_heap_peak_bytes(session_heap,
-								      &member->usages[site]);
 			assert_int_equal(bytes, replay->peak_of[p][i]);
 		}
 	}

@@ -13,6 +13,7 @@ static void destroy_member(struct session_member *member)
 {
 	free(member->log);
 	free(member->usages);
+	free(member->numbers);
 	free(member);
 }
 
@@ -27,15 +28,53 @@ void torsh_session_heap_destroy(struct session_heap *session_heap)
 	*session_heap = (struct session_heap){0};
 }
 
+static bool had_usage(const struct session_heap *session_heap, const struct session_usage *usage)
+{
+	return torsh_session_heap_peak_bytes(session_heap, usage) ||
+	       torsh_session_heap_peak_n(session_heap, usage);
+}
+
+/* Remove the usages that nobody can ask for: the others move up. */
+static void sweep(struct session_member *member)
+{
+	uint32_t n = 1;
+
+	for (uint32_t i = 1; i < member->n_usages; i++) {
+		const struct session_usage *usage = &member->usages[i];
+		bool is_kept = usage->usage.n || usage->usage.bytes ||
+			       had_usage(member->session_heap, usage);
+
+		member->numbers[usage->site] = is_kept ? n : 0;
+		if (is_kept)
+			member->usages[n++] = *usage;
+	}
+	member->n_usages = n;
+	member->next_sweep = 2 * n;
+}
+
+static struct session_usage *add_usage(struct session_member *member, uint32_t site)
+{
+	uint32_t number;
+
+	/* Changes that wait need the stack of their usage, when the heap is gone. */
+	if (member->heap && member->n_usages >= member->next_sweep)
+		sweep(member);
+	if (!member->n_usages)
+		member->n_usages = 1;
+	number = member->n_usages++;
+	member->usages = torsh_array_reserve(member->usages, number, &member->usage_capacity,
+					     sizeof(*member->usages));
+	member->usages[number].site = site;
+	member->numbers[site] = number;
+	return &member->usages[number];
+}
+
 static struct session_usage *usage_of(struct session_member *member, uint32_t site)
 {
-	while (member->n_usages <= site) {
-		member->usages =
-			torsh_array_reserve(member->usages, member->n_usages,
-					    &member->usage_capacity, sizeof(*member->usages));
-		member->n_usages++;
-	}
-	return &member->usages[site];
+	member->numbers = torsh_array_extend(member->numbers, (size_t)site + 1, &member->n_numbers,
+					     sizeof(*member->numbers));
+	return member->numbers[site] ? &member->usages[member->numbers[site]]
+				     : add_usage(member, site);
 }
 
 /* The first process's sum so far becomes the session's. */
@@ -45,8 +84,12 @@ static void begin_with(struct session_heap *session_heap, struct session_member 
 	torsh_peak_tracker_settle(&heap->tracker);
 	session_heap->tracker = heap->tracker;
 	session_heap->settled = heap->tracker.last_stamp;
-	for (uint32_t i = 0; i < heap->n_sites; i++)
-		usage_of(member, i)->usage = torsh_heap_totals(heap, i).live;
+	for (uint32_t i = 0; i < heap->n_sites; i++) {
+		struct session_usage now = {.usage = torsh_heap_totals(heap, i).live};
+
+		if (now.usage.n || now.usage.bytes || had_usage(session_heap, &now))
+			usage_of(member, i)->usage = now.usage;
+	}
 }
 
 struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap,
@@ -95,9 +138,13 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 	const struct heap *heap = member->heap;
 	uint64_t last = member->n ? member->log[member->n - 1].stamp : 0;
 
-	for (uint32_t i = 0; i < heap->n_sites; i++)
-		usage_of(member, i)->stack = heap->sites[i].stack;
 	member->heap = NULL;
+	for (uint32_t i = member->first; i < member->n; i++) {
+		if (member->log[i].site < SESSION_STEP_BY_OPTIMIZER)
+			usage_of(member, member->log[i].site);
+	}
+	for (uint32_t i = 1; i < member->n_usages; i++)
+		member->usages[i].stack = heap->sites[member->usages[i].site].stack;
 	torsh_session_heap_note(member, stamp > last ? stamp : last, SESSION_NO_SITE, 0, 0);
 }
 
@@ -107,18 +154,19 @@ static void take_end(struct session_heap *session_heap, struct session_member *m
 {
 	int64_t n = 0, bytes = 0;
 
-	for (uint32_t i = 0; i < member->n_usages; i++) {
+	for (uint32_t i = 1; i < member->n_usages; i++) {
 		n += (int64_t)member->usages[i].usage.n;
 		bytes += (int64_t)member->usages[i].usage.bytes;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, stamp, -n, -bytes);
-	for (uint32_t i = 0; i < member->n_usages; i++) {
+	for (uint32_t i = 1; i < member->n_usages; i++) {
 		struct site_usage *usage = &member->usages[i].usage;
 
 		torsh_site_usage_change(usage, &session_heap->tracker, 0, -(int64_t)usage->n,
 					-(int64_t)usage->bytes);
 	}
 	member->has_ended = true;
+	sweep(member);
 }
 
 static void take(struct session_heap *session_heap, struct session_member *member)
@@ -235,14 +283,11 @@ static void shorten_log(struct session_member *member)
 	member->n = n_left;
 }
 
-static bool had_usage(const struct session_heap *session_heap, const struct session_member *member)
+/* Removes what no longer counts. */
+static bool was_in_peak(struct session_member *member)
 {
-	for (uint32_t i = 0; i < member->n_usages; i++) {
-		if (torsh_session_heap_peak_bytes(session_heap, &member->usages[i]) ||
-		    torsh_session_heap_peak_n(session_heap, &member->usages[i]))
-			return true;
-	}
-	return false;
+	sweep(member);
+	return member->n_usages > 1;
 }
 
 /* A process that ended and held nothing at the peak is no longer needed. */
@@ -256,7 +301,7 @@ static void forget_members(struct session_heap *session_heap)
 		if (!member->has_ended ||
 		    member->kept_for == session_heap->tracker.peak_number + 1) {
 			at = &member->next;
-		} else if (had_usage(session_heap, member)) {
+		} else if (was_in_peak(member)) {
 			member->kept_for = session_heap->tracker.peak_number + 1;
 			at = &member->next;
 		} else {

@@ -41,7 +41,8 @@ struct session_change {
 
 struct session_usage {
 	struct site_usage usage;
-	uint32_t stack;
+	uint32_t site; /* of the process's heap */
+	uint32_t stack; /* set when the process has ended */
 };
 
 /* One process. */
@@ -53,9 +54,13 @@ struct session_member {
 	struct session_change *log; /* in stamp order: [first, n) */
 	uint32_t first, n;
 	size_t capacity;
-	struct session_usage *usages; /* by site */
+	/* of the sites that hold something now or did at the peak; [0] is not used */
+	struct session_usage *usages;
 	uint32_t n_usages;
 	size_t usage_capacity;
+	uint32_t *numbers; /* by site: of its usage, 0: none */
+	size_t n_numbers;
+	uint32_t next_sweep; /* number of usages at which those that hold nothing are removed */
 	uint32_t step_name; /* after the last applied change */
 	bool is_by_optimizer;
 	bool has_ended; /* its end was applied */
@@ -95,6 +100,15 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp);
 
 /* Apply all changes below the stamp: no process adds older ones. UINT64_MAX: all. */
 void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp);
+
+/* Returns a site's usage, or NULL if it holds nothing and held nothing at the peak. */
+static inline const struct session_usage *
+torsh_session_heap_usage(const struct session_member *member, uint32_t site)
+{
+	uint32_t number = site < member->n_numbers ? member->numbers[site] : 0;
+
+	return number ? &member->usages[number] : NULL;
+}
 
 /* Returns a site's bytes at the peak of all settled changes. */
 static inline uint64_t torsh_session_heap_peak_bytes(const struct session_heap *session_heap,

@@ -69,9 +69,13 @@ static _Atomic uint64_t *object_slot(const struct link_map *map)
 
 static void find_for(const struct link_map *needs, union torsh_operators *found)
 {
+	struct torsh_elf_image image;
+	bool is_described = needs && torsh_elf_describe(needs, &image);
+
 	for (size_t i = 0; i < N_OPERATORS; i++) {
-		found->all[i] =
-			needs ? torsh_elf_symbol(needs, torsh_operator_names[i], NULL) : NULL;
+		found->all[i] = is_described ? torsh_elf_symbol_in(&image, needs->l_ld,
+								   torsh_operator_names[i], NULL)
+					     : NULL;
 		if (!found->all[i])
 			found->all[i] = find_shared(i);
 	}

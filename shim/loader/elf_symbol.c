@@ -76,11 +76,11 @@ static bool find_headers(uintptr_t start, struct torsh_elf_image *image)
 	return true;
 }
 
-static int describe(const struct link_map *map, struct torsh_elf_image *image)
+bool torsh_elf_describe(const struct link_map *map, struct torsh_elf_image *image)
 {
 	*image = (struct torsh_elf_image){.bias = map->l_addr};
 	if (find_headers(map->l_addr, image) && is_of(image, map->l_ld))
-		return 1;
+		return true;
 	/* A program linked to a fixed address. */
 	image->segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	image->n = image->segments ? getauxval(AT_PHNUM) : 0;
@@ -206,5 +206,7 @@ void *torsh_elf_symbol(const struct link_map *map, const char *name, size_t *n_b
 {
 	struct torsh_elf_image image;
 
-	return describe(map, &image) ? torsh_elf_symbol_in(&image, map->l_ld, name, n_bytes) : NULL;
+	return torsh_elf_describe(map, &image)
+		       ? torsh_elf_symbol_in(&image, map->l_ld, name, n_bytes)
+		       : NULL;
 }

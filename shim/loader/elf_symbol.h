@@ -8,6 +8,7 @@
 #define TORSH_SHIM_LOADER_ELF_SYMBOL_H
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,11 @@ struct torsh_elf_image {
 	const ElfW(Phdr) * segments;
 	size_t n;
 };
+
+/*
+ * Find the object's program headers, by one system call. False as torsh_elf_symbol returns NULL.
+ */
+bool torsh_elf_describe(const struct link_map *map, struct torsh_elf_image *image);
 
 /* The address that an entry of the dynamic section points to. */
 uintptr_t torsh_elf_locate(const struct torsh_elf_image *image, const ElfW(Dyn) * entry);

@@ -20,6 +20,7 @@ AGENT, NOOP, TORSH, WRITER = BUILD / "libtorshagent.so", BENCH / "libnoop_agent.
 
 BARE, NOOP_MODE, RAW, FULL = "bare", "no-op", "heaptrack record", "heaptrack full"
 OURS, NATIVE, OURS_OBJECTS = "torsh", "torsh, native stacks", "torsh, each object"
+HEAP = "torsh, heap and Python"
 JEMALLOC = "torsh's jemalloc, nothing recorded"
 MEMRAY, MEMRAY_OBJECTS = "memray", "memray, each object"
 
@@ -165,10 +166,12 @@ class Mode:
         env = dict(kept, **program.env)
         if self.name == NOOP_MODE:
             env["LD_PRELOAD"] = str(NOOP)
-        if self.name in (OURS, NATIVE, OURS_OBJECTS):
+        if self.name in (OURS, HEAP, NATIVE, OURS_OBJECTS):
             env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_OUTPUT=str(OUTPUT), TORSH_PROFILER_SUMMARY="0")
         if self.name == JEMALLOC:
             env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_ALLOCATOR="jemalloc", TORSH_PROFILER_ENABLED="0")
+        if self.name == HEAP:
+            env["TORSH_PROFILER_ACTIVITIES"] = "heap,python"
         if self.name == NATIVE:
             env["TORSH_PROFILER_ACTIVITIES"] = "heap,vm"
         if self.name == OURS_OBJECTS:

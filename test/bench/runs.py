@@ -108,7 +108,10 @@ def wait_for_writers():
             sys.exit("a writer did not end")
         reap()
         time.sleep(0.01)
-    reap()
+    # One that is ending, and so runs nothing any more, is not reaped at once.
+    deadline = time.monotonic() + 5
+    while not reap() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def adopt_orphans():
@@ -118,11 +121,13 @@ def adopt_orphans():
 
 
 def reap():
+    """Whether no child is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+        return False
     except ChildProcessError:
-        pass
+        return True
 
 
 def cpu_of_children_s():

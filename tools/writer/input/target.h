@@ -157,8 +157,14 @@ void torsh_target_release(struct target *target);
 /* Returns true if everything that was stamped up to the moment of the hold is folded. */
 bool torsh_target_is_at_hold(const struct target *target);
 
-/* Returns true if any ring has bytes, or a call waits. Called right before a deep sleep. */
+/*
+ * Returns true if any ring has bytes, or a call waits. Called right before a sleep, after a full
+ * fence.
+ */
 bool torsh_target_has_work(struct target *target);
+
+/* Returns true if any ring is a quarter full, or a call waits. Called likewise. */
+bool torsh_target_is_filling(struct target *target);
 
 /*
  * Read the target's memory, and whether it has installed more seccomp filters, if the last read was

@@ -334,12 +334,17 @@ bool torsh_target_is_at_hold(const struct target *target)
 	return bound_of_all(target) > target->fold_until;
 }
 
+static bool has_call(const struct target *target)
+{
+	return atomic_load_explicit(&target->view.header->calls, memory_order_acquire) !=
+	       target->n_calls_taken;
+}
+
 bool torsh_target_has_work(struct target *target)
 {
 	uint32_t n = count_seen(target);
 
-	if (atomic_load_explicit(&target->view.header->calls, memory_order_acquire) !=
-	    target->n_calls_taken)
+	if (has_call(target))
 		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ring_consumer *consumer = target->slots[i].consumer;
@@ -351,6 +356,27 @@ bool torsh_target_has_work(struct target *target)
 		if (consumer ? !torsh_ring_consumer_is_dry(consumer)
 			     : atomic_load_explicit(&slot->head, memory_order_acquire) >> 1 !=
 				       target->slots[i].consumed)
+			return true;
+	}
+	return false;
+}
+
+bool torsh_target_is_filling(struct target *target)
+{
+	uint32_t n = count_seen(target);
+
+	if (has_call(target))
+		return true;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ring_consumer *consumer = target->slots[i].consumer;
+		const struct thread_slot *slot =
+			consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
+		uint64_t consumed = consumer ? consumer->ring.head : target->slots[i].consumed,
+			 size = consumer ? consumer->ring.mask + 1 : CHANNEL_RING_SMALL_BYTES;
+
+		if (slot &&
+		    (atomic_load_explicit(&slot->head, memory_order_acquire) >> 1) - consumed >=
+			    size / 4)
 			return true;
 	}
 	return false;

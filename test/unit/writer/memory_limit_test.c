@@ -287,6 +287,20 @@ static void needed_is_a_part_of_the_limit(void **state)
 	}
 }
 
+static void reads_are_rare_while_much_is_left(void **state)
+{
+	const struct memory_left none = {.bytes = MEMORY_NO_LIMIT, .limit = MEMORY_NO_LIMIT},
+				 much = {.bytes = MIB(100000), .needed = MIB(128)},
+				 some = {.bytes = MIB(1128), .needed = MIB(128)},
+				 few = {.bytes = MIB(100), .needed = MIB(128)};
+
+	(void)state;
+	assert_int_equal(torsh_memory_limit_check_after_ns(&none), 100000000);
+	assert_int_equal(torsh_memory_limit_check_after_ns(&much), 100000000);
+	assert_int_equal(torsh_memory_limit_check_after_ns(&some), MIB(1000) / 32);
+	assert_int_equal(torsh_memory_limit_check_after_ns(&few), 2000000);
+}
+
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
@@ -306,6 +320,7 @@ int main(void)
 		IN_TREE(a_mount_from_above_the_namespace_counts),
 		IN_TREE(more_groups_than_are_kept_lose_none_of_their_files),
 		IN_TREE(needed_is_a_part_of_the_limit),
+		cmocka_unit_test(reads_are_rare_while_much_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,9 @@
 #define NEEDED_PART 8u
 #define NEEDED_LEAST (UINT64_C(32) << 20)
 #define NEEDED_MOST (UINT64_C(128) << 20)
+#define CHECK_LEAST_NS UINT64_C(2000000)
+#define CHECK_MOST_NS UINT64_C(100000000)
+#define TOUCHED_BYTES_PER_NS 16u /* by all threads of a program together */
 /* version 1 reports "no limit" as the largest page count */
 #define UNLIMITED (UINT64_C(1) << 60)
 
@@ -309,6 +312,14 @@ struct memory_left torsh_memory_limit_left(const struct memory_limit *memory)
 				.bytes = left, .limit = limit, .needed = needed_of(limit)};
 	}
 	return least;
+}
+
+uint64_t torsh_memory_limit_check_after_ns(const struct memory_left *left)
+{
+	uint64_t spare = left->bytes > left->needed ? left->bytes - left->needed : 0;
+	uint64_t ns = spare / TOUCHED_BYTES_PER_NS / 2;
+
+	return ns < CHECK_LEAST_NS ? CHECK_LEAST_NS : ns > CHECK_MOST_NS ? CHECK_MOST_NS : ns;
 }
 
 bool torsh_memory_limit_is_short(const struct memory_left *left, uint64_t session_ns, char *why,

@@ -46,6 +46,12 @@ struct memory_left {
 struct memory_left torsh_memory_limit_left(const struct memory_limit *memory);
 
 /*
+ * Returns the time until the next read, in which a program that touches memory as fast as it can
+ * uses half of what is left; but at least 2 ms.
+ */
+uint64_t torsh_memory_limit_check_after_ns(const struct memory_left *left);
+
+/*
  * Returns true if less memory is left than needed; then why[] contains the sentence for the report.
  */
 bool torsh_memory_limit_is_short(const struct memory_left *left, uint64_t session_ns, char *why,

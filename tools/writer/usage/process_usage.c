@@ -8,6 +8,7 @@
 
 #include "tools/writer/input/process_info.h"
 
+#define CPUS_EVERY_NS 1000000000u /* between two counts of the CPUs, which open two files */
 #define SAMPLE_NS_MAX 1000000000u /* what one sample may stand for */
 #define NS_PER_THREAD \
 	4000000u /* between samples of threads: at 10 us a thread, a quarter percent */
@@ -82,7 +83,10 @@ void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat
 		(struct process_faults){.minor = counts.minor_faults, .major = counts.major_faults};
 	if (status->swap_bytes > usage->swap_peak_bytes)
 		usage->swap_peak_bytes = status->swap_bytes;
-	usage->n_cpus = count_cpus(status);
+	if (!usage->n_cpus || now_ns - usage->cpus_ns >= CPUS_EVERY_NS) {
+		usage->n_cpus = count_cpus(status);
+		usage->cpus_ns = now_ns;
+	}
 	sample_threads(usage, pid, counts.n_threads, now_ns);
 }
 

@@ -24,6 +24,7 @@ struct process_usage {
 	_Atomic uint64_t exit_minor, exit_major;
 	uint64_t swap_peak_bytes;
 	uint32_t n_cpus; /* that the process may use; 0: unknown */
+	uint64_t cpus_ns; /* when they were counted */
 	uint64_t last_ns;
 	uint64_t sampled_ns;
 	/* in which more threads wanted to run than there are CPUs; these threads' time */

@@ -11,7 +11,6 @@
 #include "tools/writer/threads/drain/drain_state.h"
 
 #define EVENTS_CHUNK (1u << 18)
-#define MEMORY_CHECK_EVERY_NS 2000000u
 
 /* ---- called by other threads ----------------------------------------------------------------- */
 
@@ -209,8 +208,8 @@ static void check_memory(struct drain *drain, uint64_t now)
 	if (now < drain->next_memory_check_ns ||
 	    atomic_load_explicit(&drain->is_memory_short, memory_order_relaxed))
 		return;
-	drain->next_memory_check_ns = now + MEMORY_CHECK_EVERY_NS;
 	left = torsh_memory_limit_left(&drain->memory_limit);
+	drain->next_memory_check_ns = now + torsh_memory_limit_check_after_ns(&left);
 	torsh_shortage_update(&drain->shortage, &left, drain->targets, drain->n_targets,
 			      session_ns);
 	if (!torsh_memory_limit_is_short(&left, session_ns, why, sizeof(why)))

@@ -283,7 +283,7 @@ def the_writer_keeps_nothing_of_the_targets_priority():
     with started(command, clean_environment()):
         wait_until(counts.all_there, "all blocks")
         pid = wait_until(lambda: writer_of(output), "a writer")
-        wanted = {"policy": os.SCHED_OTHER, "nice": 0, "cpus": os.sched_getaffinity(0), "oom_score_adj": 1000}
+        wanted = {"policy": os.SCHED_BATCH, "nice": 0, "cpus": os.sched_getaffinity(0), "oom_score_adj": 1000}
         # It takes them while the program runs already.
         wait_until(lambda: runs_with(pid) == wanted, f"a writer that runs with {wanted}")
 

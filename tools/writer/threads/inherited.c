@@ -50,7 +50,12 @@ static void go_first_when_memory_runs_out(void)
 	close(fd);
 }
 
-/* This affinity was chosen for the target's threads: the writer would take CPU time from them. */
+/*
+ * This affinity was chosen for the target's threads: the writer would take CPU time from them. Under
+ * SCHED_BATCH it does not interrupt a running thread when it is woken, but waits for an idle CPU or
+ * the end of the thread's time slice. A lower priority could not be raised again while rings are
+ * full.
+ */
 static void drop_priorities(void)
 {
 	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
@@ -58,8 +63,8 @@ static void drop_priorities(void)
 
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
-	if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
-		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+	if (policy != SCHED_BATCH && policy != SCHED_IDLE)
+		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	if (syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0) >> IOPRIO_CLASS_SHIFT == IOPRIO_CLASS_RT)

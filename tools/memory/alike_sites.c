@@ -106,7 +106,7 @@ static void set_entries(struct allocation_site *sites, size_t n, struct symbols 
 {
 	const struct recorded_process *process = sites->process;
 	struct key_trie trie = {
-		.keys = torsh_memory_table(process->n_stacks, sizeof(*trie.keys)),
+		.keys = torsh_memory_new(process->n_stacks, sizeof(*trie.keys)),
 	};
 
 	torsh_address_kinds_start(&trie.kinds, process, symbols);

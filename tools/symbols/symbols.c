@@ -190,6 +190,21 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_pr
 }
 
 /*
+ * Initialisers of globals and clones of functions, "f.part.0", have one name. Libraries of a
+ * framework have thousands of them, and a symbol table of 100 MB each.
+ */
+static bool is_made_by_compiler(const char *name)
+{
+	static const char *const prefixes[] = {"_GLOBAL__", "__cxx_global_var_init",
+					       "__cudaRegister"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return strchr(name, '.');
+}
+
+/*
  * Returns the recorded name, or the name under which programs call the function if it has several:
  * "strdup", not "__strdup".
  */
@@ -199,7 +214,8 @@ static const char *public_name(struct symbols *symbols, const struct recorded_pr
 	const struct elf_symbol *symbol;
 	struct object *object;
 
-	if (name[0] != '_' || name[1] == 'Z' || name[1] == 'R' || !symbols->with_lines)
+	if (name[0] != '_' || name[1] == 'Z' || name[1] == 'R' || !symbols->with_lines ||
+	    is_made_by_compiler(name))
 		return name;
 	object = object_of(symbols, process, address);
 	symbol = object ? torsh_object_symbol(object, looked_up(process, address)) : NULL;

@@ -10,11 +10,11 @@
 
 #include <stdint.h>
 
-/* key 0: an empty slot */
+/* key 0: an empty slot. Packed into 12 bytes: an index of millions is as large as what it finds. */
 struct key_slot {
 	uint64_t key;
 	uint32_t number;
-};
+} __attribute__((packed, aligned(4)));
 
 struct key_index {
 	struct key_slot *slots;

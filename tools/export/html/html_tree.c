@@ -26,6 +26,12 @@ void torsh_html_tree_free(struct html_tree *tree)
 {
 	torsh_key_index_destroy(&tree->children);
 	free(tree->nodes);
+	free(tree->values);
+}
+
+void torsh_html_tree_end_growth(struct html_tree *tree)
+{
+	torsh_key_index_destroy(&tree->children);
 }
 
 uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t frame)
@@ -43,6 +49,32 @@ uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t
 	return number;
 }
 
+void torsh_html_tree_add(struct html_tree *tree, uint32_t node, enum html_weight weight,
+			 uint64_t blocks, uint64_t bytes)
+{
+	uint32_t *number = &tree->nodes[node].values;
+	struct html_value *value;
+
+	if (!*number) {
+		tree->values = torsh_array_reserve(tree->values, tree->n_values, &tree->values_room,
+						   sizeof(*tree->values));
+		tree->values[tree->n_values++] = (struct html_values){0};
+		*number = (uint32_t)tree->n_values;
+	}
+	value = &tree->values[*number - 1].self[weight];
+	value->blocks += blocks;
+	value->bytes += bytes;
+}
+
+/* Returns a node's own weights. */
+static const struct html_values *values_of(const struct html_tree *tree,
+					   const struct html_node *node)
+{
+	static const struct html_values none;
+
+	return node->values ? &tree->values[node->values - 1] : &none;
+}
+
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
 /* Returns by node the largest share of any weight in its subtree; the caller frees the array. */
@@ -53,7 +85,7 @@ static float *find_shares(const struct html_tree *tree)
 
 	for (size_t weight = 0; weight < N_HTML_WEIGHTS; weight++) {
 		for (size_t i = 0; i < tree->n; i++)
-			whole[i] = tree->nodes[i].self[weight].bytes;
+			whole[i] = values_of(tree, &tree->nodes[i])->self[weight].bytes;
 		for (size_t i = tree->n - 1; i > 0; i--)
 			whole[tree->nodes[i].parent] += whole[i];
 		for (size_t i = 0; whole[0] && i < tree->n; i++) {
@@ -89,12 +121,17 @@ static float find_threshold(const float *shares, size_t n, size_t n_max, float t
 }
 
 /* The nodes of the page: first the kept ones, then nodes for their "others". */
+struct page_node {
+	uint32_t parent, frame; /* numbered as on the page */
+	struct html_values values;
+};
+
 struct page_nodes {
-	struct html_node *items; /* with parents and frames numbered as on the page */
+	struct page_node *items;
 	size_t n, n_room;
 };
 
-static void put_node(struct page_nodes *page, const struct html_node *node)
+static void put_node(struct page_nodes *page, const struct page_node *node)
 {
 	page->items =
 		torsh_array_reserve(page->items, page->n, &page->n_room, sizeof(*page->items));
@@ -111,7 +148,7 @@ static size_t keep_nodes(struct page_nodes *page, struct html_tree *tree,
 	size_t n_left_out = 0;
 
 	for (size_t i = 0; i < tree->n; i++) {
-		struct html_node *node = &tree->nodes[i], made = *node;
+		struct html_node *node = &tree->nodes[i];
 
 		node->number = UINT32_MAX;
 		if (i && shares[i] <= threshold) {
@@ -119,9 +156,11 @@ static size_t keep_nodes(struct page_nodes *page, struct html_tree *tree,
 			continue;
 		}
 		node->number = (uint32_t)page->n;
-		made.parent = tree->nodes[node->parent].number;
-		made.frame = torsh_html_frames_use(frames, node->frame);
-		put_node(page, &made);
+		put_node(page, &(struct page_node){
+				       .parent = tree->nodes[node->parent].number,
+				       .frame = torsh_html_frames_use(frames, node->frame),
+				       .values = *values_of(tree, node),
+			       });
 	}
 	free(shares);
 	return n_left_out;
@@ -140,15 +179,16 @@ static void fold_others(struct page_nodes *page, struct html_tree *tree, uint32_
 		if (node->number != UINT32_MAX)
 			continue;
 		if (around < n_kept && !others[around]) {
-			put_node(page, &(struct html_node){.parent = around, .frame = frame});
+			put_node(page, &(struct page_node){.parent = around, .frame = frame});
 			others[around] = (uint32_t)page->n - 1;
 		}
 		node->number = around < n_kept ? others[around] : around;
 		for (size_t weight = 0; weight < N_HTML_WEIGHTS; weight++) {
-			struct html_value *sum = &page->items[node->number].self[weight];
+			struct html_value *sum = &page->items[node->number].values.self[weight];
+			const struct html_value *own = &values_of(tree, node)->self[weight];
 
-			sum->blocks += node->self[weight].blocks;
-			sum->bytes += node->self[weight].bytes;
+			sum->blocks += own->blocks;
+			sum->bytes += own->bytes;
 		}
 	}
 	free(others);
@@ -161,11 +201,11 @@ static void put_weight(struct json_writer *json, const struct page_nodes *page, 
 	torsh_json_begin_object(json, weight_names[weight]);
 	torsh_json_begin_array(json, "bytes");
 	for (size_t i = 0; i < page->n; i++)
-		torsh_json_put_u64(json, NULL, page->items[i].self[weight].bytes);
+		torsh_json_put_u64(json, NULL, page->items[i].values.self[weight].bytes);
 	torsh_json_end_array(json);
 	torsh_json_begin_array(json, "blocks");
 	for (size_t i = 0; i < page->n; i++)
-		torsh_json_put_u64(json, NULL, page->items[i].self[weight].blocks);
+		torsh_json_put_u64(json, NULL, page->items[i].values.self[weight].blocks);
 	torsh_json_end_array(json);
 	torsh_json_end_object(json);
 }
@@ -173,7 +213,7 @@ static void put_weight(struct json_writer *json, const struct page_nodes *page, 
 static bool has_weight(const struct page_nodes *page, size_t weight)
 {
 	for (size_t i = 0; i < page->n; i++) {
-		if (page->items[i].self[weight].bytes)
+		if (page->items[i].values.self[weight].bytes)
 			return true;
 	}
 	return false;

@@ -36,16 +36,22 @@ struct html_value {
 	uint64_t blocks, bytes;
 };
 
+struct html_values {
+	struct html_value self[N_HTML_WEIGHTS];
+};
+
 struct html_node {
 	uint32_t parent; /* lower than its own number; the root is 0 */
 	uint32_t frame;
 	uint32_t number; /* on the page; for a dropped node that of its others */
-	struct html_value self[N_HTML_WEIGHTS];
+	uint32_t values; /* number + 1 of its own weights; 0: it has none, as most nodes */
 };
 
 struct html_tree {
 	struct html_node *nodes;
 	size_t n, n_room;
+	struct html_values *values;
+	size_t n_values, values_room;
 	struct key_index children; /* keyed by parent and frame */
 };
 
@@ -53,16 +59,15 @@ struct html_tree {
 void torsh_html_tree_create(struct html_tree *tree);
 void torsh_html_tree_free(struct html_tree *tree);
 
+/* Free what finds children: the tree gets no more. */
+void torsh_html_tree_end_growth(struct html_tree *tree);
+
 /* Returns the child of a node for a frame, created if it is new. */
 uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t frame);
 
 /* Add to a node's own weight. */
-static inline void torsh_html_tree_add(struct html_tree *tree, uint32_t node,
-				       enum html_weight weight, uint64_t blocks, uint64_t bytes)
-{
-	tree->nodes[node].self[weight].blocks += blocks;
-	tree->nodes[node].self[weight].bytes += bytes;
-}
+void torsh_html_tree_add(struct html_tree *tree, uint32_t node, enum html_weight weight,
+			 uint64_t blocks, uint64_t bytes);
 
 /*
  * Put the tree as a member: the columns parent (how many nodes before), frame, and bytes and

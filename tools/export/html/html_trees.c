@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
@@ -62,12 +63,28 @@ static uint32_t descend(struct grower *grower, uint32_t node, uint32_t address)
 	return node;
 }
 
+/* Native frames are those of the recorded stack without lines of Python: that needs no view. */
+static bool is_hidden(const struct grower *grower, uint32_t address)
+{
+	const struct recorded_process *process = grower->process;
+
+	return grower->view == STACK_VIEW_NATIVE && address < process->n_addresses &&
+	       process->addresses[address].flags == ADDRESS_PYTHON;
+}
+
+static uint32_t shown_stack(const struct grower *grower, uint32_t recorded)
+{
+	if (grower->view == STACK_VIEW_NATIVE)
+		return recorded;
+	return torsh_stack_view(grower->process, recorded, grower->page->trace->symbols,
+				grower->view);
+}
+
 /* Returns the node of a stack's innermost frame. */
 static uint32_t node_of(struct grower *grower, uint32_t recorded)
 {
 	struct recorded_process *process = grower->process;
-	uint32_t stack =
-		torsh_stack_view(process, recorded, grower->page->trace->symbols, grower->view);
+	uint32_t stack = shown_stack(grower, recorded);
 	uint32_t node = grower->root;
 	size_t n = 0;
 
@@ -85,7 +102,8 @@ static uint32_t node_of(struct grower *grower, uint32_t recorded)
 	}
 	while (n-- > 0) {
 		stack = grower->path[n];
-		node = descend(grower, node, process->stacks[stack].address);
+		if (!is_hidden(grower, process->stacks[stack].address))
+			node = descend(grower, node, process->stacks[stack].address);
 		grower->nodes[stack] = node + 1;
 	}
 	return node;
@@ -232,6 +250,7 @@ static void grow_tree(struct html_page *page, struct html_tree *tree, enum stack
 		free(grower.nodes);
 		free(grower.path);
 	}
+	torsh_html_tree_end_growth(tree);
 }
 
 /* Add native frames only; a process has only one view at a time. */
@@ -278,6 +297,8 @@ void torsh_html_memory_collect(struct html_page *page)
 	torsh_html_moments_collect(page);
 	if (memory->has_native)
 		grow_native(page);
+	else
+		torsh_html_tree_end_growth(&memory->native);
 	torsh_leaks_find(&memory->leaks, trace->processes, trace->n_processes, trace->symbols,
 			 trace->suppress);
 	torsh_sites_sort(&memory->leaks.found, ORDER_BYTES);

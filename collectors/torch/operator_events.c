@@ -8,6 +8,7 @@
 #include "agent/process/agent.h"
 #include "agent/process/config.h"
 #include "agent/process/process.h"
+#include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
 #include "collectors/torch/operator_marks.h"
@@ -17,22 +18,17 @@
 #include "shim/torch/torch.h"
 #include "shim/torch/torch_calibration.h"
 
-#define NAME_SLOTS 256u
+#define NAME_SLOTS 512u
 
-/*
- * The text of an earlier operator: its address and its bytes, because names of scopes come and go.
- */
+/* A name or overload of an earlier operator. Scopes make the texts of their names anew each time. */
 struct cached_text {
-	const char *at;
 	uint32_t label;
 	uint32_t text, length; /* in the channel's text area */
 };
 
 /* The state of a thread; producer->operators. */
 struct operators {
-	struct {
-		struct cached_text name, overload;
-	} cached[NAME_SLOTS]; /* by the address of the name */
+	struct cached_text cached[NAME_SLOTS]; /* by length and both ends of the text */
 	uint64_t thread; /* torch's number of the thread, as last sent */
 	struct torch_inputs inputs;
 	struct torch_steps steps;
@@ -46,42 +42,47 @@ static struct operators *operators_of(struct producer *producer)
 	return producer->operators;
 }
 
-/* Reads text only as far as it equals the cached one, which has no NUL. */
-static bool is_text(const struct cached_text *cached, const char *text)
+static uint32_t slot_of(const char *text, size_t n)
 {
-	const char *there = torsh_channel_text(&torsh_process->channel, cached->text);
+	uint64_t first = 0, last = 0;
 
-	return cached->at == text && !strncmp(text, there, cached->length) && !text[cached->length];
+	if (n < sizeof(first)) {
+		memcpy(&first, text, n);
+	} else {
+		memcpy(&first, text, sizeof(first));
+		memcpy(&last, text + n - sizeof(last), sizeof(last));
+	}
+	return (uint32_t)(torsh_key_map_mix(first ^ n, last) >> 32) % NAME_SLOTS;
 }
 
-/* Store this text in cached, unless it is the same. */
-static uint32_t label_of(struct cached_text *cached, const char *text)
+static uint32_t label_of(struct operators *operators, const char *text)
 {
+	size_t n = strlen(text);
+	struct cached_text *cached = &operators->cached[slot_of(text, n)];
 	struct channel_text there;
 	uint32_t label;
 
-	if (__builtin_expect(cached->at && is_text(cached, text), 1))
+	if (__builtin_expect(cached->length == n, 1) &&
+	    !memcmp(text, torsh_channel_text(&torsh_process->channel, cached->text), n))
 		return cached->label;
-	label = torsh_label(text, strlen(text));
+	label = torsh_label(text, n);
 	if (!label)
 		return 0;
 	there = torsh_channel_code(&torsh_process->channel, label - 1)->name;
 	/* A text that was cut does not equal its full form. */
-	if (there.length < LABEL_MAX)
+	if (there.length == n)
 		*cached = (struct cached_text){
-			.at = text, .label = label, .text = there.offset, .length = there.length};
+			.label = label, .text = there.offset, .length = there.length};
 	return label;
 }
 
 static void name(struct operators *operators, const void *record, struct event_op_begin *op)
 {
 	const char *name = torsh_torch_name(record), *overload = torsh_torch_overload(record);
-	uint32_t slot =
-		(uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 56) % NAME_SLOTS;
 
-	op->name = label_of(&operators->cached[slot].name, name);
+	op->name = label_of(operators, name);
 	if (overload && *overload)
-		op->overload = label_of(&operators->cached[slot].overload, overload);
+		op->overload = label_of(operators, overload);
 }
 
 /* Two open records have different addresses, and don't differ by 2^35 bytes. */

@@ -23,7 +23,7 @@ def _adopt_orphans(is_on):
         raise OSError(ctypes.get_errno(), "prctl")
 
 
-def _wait_for_all(first):
+def wait_for_all(first):
     """MiB at most of the child first, and of the one other that it left."""
     most = {}
     while True:
@@ -43,7 +43,7 @@ def _run(n_kernels):
     """MiB of the program, of the writer, bytes a kernel, seconds and MiB of the report."""
     clear()
     program = subprocess.Popen([BENCH / "launches", str(n_kernels)], env=environment(AGENT_MODE), stdout=subprocess.DEVNULL)
-    of_program, of_writer = _wait_for_all(program.pid)
+    of_program, of_writer = wait_for_all(program.pid)
     program.returncode = 0  # it was waited for
     n_recorded, n_bytes = recorded()
     if n_recorded != n_kernels:

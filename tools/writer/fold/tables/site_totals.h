@@ -25,8 +25,9 @@ struct heap_site {
 	bool is_ignored : 1; /* its blocks are marked as not leaked */
 	/* a framework's allocator reported that it handed out one of its blocks */
 	bool is_of_tensors : 1;
-	bool has_totals : 1; /* they are item number size_or_totals; else the fields below are valid */
-	bool has_block : 1; /* its block was allocated; none of the following applies otherwise */
+	/* they are item number size_or_totals; else the fields below are valid */
+	bool has_totals : 1;
+	bool has_block : 1; /* its block was allocated; if not, the fields below are 0 */
 	bool is_live : 1; /* the block is */
 	bool is_in_peak : 1; /* the block was live at peak number `seen` */
 	bool is_counted : 1; /* as an allocation */

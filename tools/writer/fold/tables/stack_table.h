@@ -4,9 +4,9 @@
  * and the number of its innermost address. Equal stacks have equal numbers. Stack 0 is the empty
  * one.
  *
- * Each event looks its stack up. The key is (parent, address), but the slot depends on the addresses
- * of the whole path, so the slots of several frames are prefetched at once, before the parents'
- * numbers are known.
+ * Each event looks its stack up. The key is (parent, address), but the slot depends on the
+ * addresses of the whole path, so the slots of several frames are prefetched at once, before the
+ * parents' numbers are known.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H

@@ -55,6 +55,18 @@ static inline void torsh_cpu_pause(void)
 	__asm__ volatile("yield");
 }
 
+/* A signal handler of the same thread may do the same in between. */
+static inline void torsh_cpu_add(_Atomic uint64_t *at, uint64_t n)
+{
+	__atomic_fetch_add((uint64_t *)at, n, __ATOMIC_RELAXED);
+}
+
+/* Likewise. Returns whether the result is above 0. */
+static inline bool torsh_cpu_take(int64_t *at, int64_t n)
+{
+	return __atomic_sub_fetch(at, n, __ATOMIC_RELAXED) > 0;
+}
+
 struct cpu_caller {
 	uintptr_t ip, sp, bp;
 };

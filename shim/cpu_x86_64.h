@@ -59,6 +59,21 @@ static inline void torsh_cpu_pause(void)
 	__asm__ volatile("pause");
 }
 
+/* One instruction: a signal handler of the same thread may do the same in between. */
+static inline void torsh_cpu_add(_Atomic uint64_t *at, uint64_t n)
+{
+	__asm__ volatile("addq %1, %0" : "+m"(*at) : "er"(n) : "cc");
+}
+
+/* Likewise. Returns whether the result is above 0. */
+static inline bool torsh_cpu_take(int64_t *at, int64_t n)
+{
+	bool is_positive;
+
+	__asm__ volatile("subq %2, %0" : "+m"(*at), "=@ccg"(is_positive) : "er"(n));
+	return is_positive;
+}
+
 /* The C library's per-thread data; GCC has a builtin for it since 11. */
 static inline uintptr_t torsh_cpu_thread_pointer(void)
 {

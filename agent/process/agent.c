@@ -73,8 +73,8 @@ static int begin_session(struct channel_header *header, int fd)
 static int open_channel(const struct channel *parent)
 {
 	struct process *process = torsh_process;
-	int fd, result = torsh_channel_create(&process->channel, torsh_config.ring_bytes, parent,
-					      &fd);
+	int fd, result = torsh_channel_create(&process->channel, torsh_config.ring_bytes,
+					      torsh_config.heap_rate, parent, &fd);
 
 	if (result)
 		return parent ? result
@@ -195,6 +195,7 @@ static void turn_off(void)
 {
 	torsh_config.activities = 0;
 	atomic_store_explicit(&torsh_pause, &always_paused, memory_order_relaxed);
+	torsh_config.heap_rate = 0;
 	atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 }
 

@@ -204,6 +204,25 @@ static int parse_allocator(const char *value, bool *is_jemalloc)
 	return parse_one_of(value, "system", "jemalloc", is_jemalloc);
 }
 
+/* "exact", "sampled", "sampled:64K" */
+static int parse_heap(const char *value, uint64_t *rate)
+{
+	static const char sampled[] = "sampled:";
+	uint64_t bytes = HEAP_RATE_DEFAULT;
+
+	if (!strncmp(value, sampled, sizeof(sampled) - 1)) {
+		if (parse_size(value + sizeof(sampled) - 1, &bytes) || bytes < HEAP_RATE_MIN ||
+		    bytes > HEAP_RATE_MAX)
+			return -1;
+	} else if (!strcmp(value, "exact")) {
+		bytes = 0;
+	} else if (strcmp(value, "sampled")) {
+		return -1;
+	}
+	*rate = bytes;
+	return 0;
+}
+
 static int parse_every(const char *value, uint32_t *every)
 {
 	uint64_t number;
@@ -421,6 +440,8 @@ void torsh_config_read(char *const *environment)
 			      NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
+	if (!(torsh_config.activities & ACTIVITY_HEAP))
+		torsh_config.heap_rate = 0;
 }
 
 const char *torsh_config_rank(void)

@@ -37,6 +37,10 @@ struct counters_config {
 #define COUNTERS_INTERVAL_MIN_NS UINT64_C(50000)
 #define COUNTERS_INTERVAL_MAX_NS UINT64_C(1000000000)
 
+#define HEAP_RATE_DEFAULT (UINT64_C(512) << 10)
+#define HEAP_RATE_MIN (UINT64_C(1) << 10)
+#define HEAP_RATE_MAX (UINT64_C(1) << 30)
+
 #define CHECKPOINT_MIN_NS UINT64_C(50000000)
 #define CHECKPOINT_MAX_NS UINT64_C(3600000000000)
 
@@ -49,6 +53,8 @@ struct config {
 	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */
+	uint64_t heap_rate; /* bytes allocated per sampled block; 0: every block is recorded */
+	uint64_t heap_seed; /* of the samples; 0: random */
 	uint64_t max_size_bytes; /* 0: no limit */
 	uint64_t reserve_bytes;
 	uint64_t checkpoint_ns; /* between two checkpoints of the recording; 0: none */

@@ -40,6 +40,12 @@ static uint64_t lay_table(uint64_t *at, uint32_t n, size_t entry_bytes)
 	return offset;
 }
 
+/* None if every block is sent. */
+static uint32_t count_heap_counts(const struct channel_header *header)
+{
+	return header->heap_rate ? header->n_thread_slots : 0;
+}
+
 /*
  * Lay out the tables, each 2^shift times smaller than its maximum, followed by the rings; returns
  * the total size.
@@ -62,6 +68,8 @@ static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_
 	header->addresses_offset =
 		lay_table(&at, header->n_address_slots, sizeof(struct channel_address));
 	header->text_offset = lay_table(&at, header->n_text_bytes, 1);
+	header->heap_counts_offset =
+		lay_table(&at, count_heap_counts(header), sizeof(struct heap_counts));
 	header->rings_offset = at;
 	at += (uint64_t)header->n_thread_slots * CHANNEL_RING_SMALL_BYTES +
 	      CHANNEL_RING_MIRROR_BYTES;
@@ -163,6 +171,8 @@ static int locate(struct channel *channel, const struct channel_header *layout)
 	locate_table(&channel->addresses, &directory, layout->addresses_offset,
 		     layout->n_address_slots, sizeof(struct channel_address));
 	locate_table(&channel->text, &directory, layout->text_offset, layout->n_text_bytes, 1);
+	locate_table(&channel->heap_counts, &directory, layout->heap_counts_offset,
+		     count_heap_counts(layout), sizeof(struct heap_counts));
 	return 0;
 }
 
@@ -279,12 +289,17 @@ static int create_file(struct channel_header *layout, int *fd)
 	return result;
 }
 
-int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent,
-			 int *fd)
+int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, uint64_t heap_rate,
+			 const struct channel *parent, int *fd)
 {
 	/* Not on the stack, which may be small in a forked child. */
 	struct channel_header *layout = torsh_sys_pages(sizeof(*layout));
-	int result = layout ? choose_layout(layout, ring_bytes) : -ENOMEM;
+	int result = -ENOMEM;
+
+	if (layout) {
+		layout->heap_rate = heap_rate;
+		result = choose_layout(layout, ring_bytes);
+	}
 
 	if (!result)
 		result = create_file(layout, fd);
@@ -323,6 +338,7 @@ void torsh_channel_unmap(struct channel *channel)
 	unmap_table(&channel->codes);
 	unmap_table(&channel->addresses);
 	unmap_table(&channel->text);
+	unmap_table(&channel->heap_counts);
 	torsh_sys_munmap(channel->directory, channel->n_directory_bytes);
 }
 

@@ -26,7 +26,7 @@ struct channel_table {
 
 struct channel {
 	struct channel_header *header;
-	struct channel_table slots, modules, codes, addresses, text;
+	struct channel_table slots, modules, codes, addresses, text, heap_counts;
 	void *directory; /* the tables' pieces; kept where a forked child finds them */
 	size_t n_directory_bytes;
 	uint32_t key; /* a copy of the header's key */
@@ -36,10 +36,10 @@ struct channel {
 /*
  * Create a channel with large rings of ring_bytes; *fd is its descriptor, which the caller closes
  * after the hello. With parent, the mapping of a forked process, its tables and text are copied so
- * that ids keep their meaning. Returns 0 or -errno.
+ * that ids keep their meaning. heap_rate is the header's. Returns 0 or -errno.
  */
-int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent,
-			 int *fd);
+int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, uint64_t heap_rate,
+			 const struct channel *parent, int *fd);
 
 /* Unmap everything except rings, and close the kept descriptor. */
 void torsh_channel_unmap(struct channel *channel);
@@ -83,6 +83,7 @@ CHANNEL_ENTRY(torsh_channel_slot, slots, thread_slot)
 CHANNEL_ENTRY(torsh_channel_module, modules, channel_module)
 CHANNEL_ENTRY(torsh_channel_code, codes, channel_code)
 CHANNEL_ENTRY(torsh_channel_address, addresses, channel_address)
+CHANNEL_ENTRY(torsh_channel_heap_counts, heap_counts, heap_counts)
 #undef CHANNEL_ENTRY
 
 /* The bytes of a text in the text area. */

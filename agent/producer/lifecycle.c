@@ -192,6 +192,7 @@ static void open_producer(struct producer *producer, uint64_t waited_ns)
 	producer->has_lost = producer->is_torn = false;
 	producer->n_before = 0;
 	producer->may_not_grow = false;
+	producer->sampler = (struct heap_sampler){0};
 	memset(producer->lost, 0, sizeof(producer->lost));
 	torsh_schedule_reset(producer->open);
 	torsh_stack_reset(producer->stack);

@@ -54,6 +54,14 @@ struct producer_pages {
 
 #define PRODUCER_PAGES 3
 
+/* Of a producer where blocks are sampled (collectors/heap/sampler.h). */
+struct heap_sampler {
+	int64_t bytes_left; /* the block with the last of them is the next sample */
+	struct heap_counts *counts; /* the slot's; NULL: not started */
+	uint64_t random;
+	bool is_resizing; /* a sampled block, between its REALLOC_BEGIN and what completes it */
+};
+
 struct producer {
 	/*
 	 * enum producer_state or, while its thread is in a hook, the holder as
@@ -62,6 +70,7 @@ struct producer {
 	 */
 	_Atomic uint64_t state;
 	uint64_t n_before; /* events on the ring when the one in progress was begun */
+	struct heap_sampler sampler;
 	uint32_t slot;
 	struct ring ring;
 	struct stack *stack;

@@ -20,7 +20,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 8u
+#define CHANNEL_VERSION 9u
 
 #define CHANNEL_HEADER_BYTES 8192u
 /* slots; a thread takes one, and its interrupted hooks may take a second */
@@ -189,6 +189,13 @@ struct channel_header {
 	/* path of the module with the target's malloc, and its special properties */
 	struct channel_text allocator;
 	struct channel_text rank; /* from the launcher's environment */
+
+	/*
+	 * Bytes allocated per sampled block, on average; 0: every block is sent. If not 0, the
+	 * table of struct heap_counts has an entry for each slot.
+	 */
+	uint64_t heap_rate;
+	uint64_t heap_counts_offset;
 
 	/*
 	 * High-water marks of the tables: entries below are claimed; each table states when they
@@ -369,6 +376,27 @@ static inline int torsh_channel_push_free(struct channel_header *header, struct 
 	}
 	return 0;
 }
+
+#define CHANNEL_SIZE_CLASSES 64u
+
+/* The class of a size: 0 for 0, else floor(log2(size)) + 1. */
+static inline uint32_t torsh_channel_size_class(uint64_t size)
+{
+	return size ? (64 - (uint32_t)__builtin_clzll(size)) % CHANNEL_SIZE_CLASSES : 0;
+}
+
+/*
+ * Exact counts of a slot's producers where blocks are sampled, over all uses of the slot: only
+ * increase. Stored by the producer, unordered with its events. A failed realloc may lower frees.
+ */
+struct heap_counts {
+	alignas(64) _Atomic uint64_t frees; /* blocks that ended, by free or by realloc */
+	struct {
+		_Atomic uint64_t blocks, bytes;
+	} sizes[CHANNEL_SIZE_CLASSES]; /* allocated, by the class of the requested size */
+};
+
+_Static_assert(sizeof(struct heap_counts) == 1088, "heap_counts is part of the layout");
 
 #define CHANNEL_BUILD_ID_MAX 32
 

@@ -9,6 +9,8 @@
 #include "agent/process/process.h"
 #include "agent/producer/producer.h"
 #include "agent/producer/pause.h"
+#include "collectors/heap/sampled_blocks.h"
+#include "collectors/heap/sampler.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
 
@@ -50,7 +52,15 @@ static inline void record_if_sent(void *block, size_t size, enum alloc_entry ent
 	if (__builtin_expect(torsh_pause_lasts(), 0)) {
 		if (is_off() || !is_sent_in_pause(entry))
 			return;
+		if (torsh_config.heap_rate && torsh_process->pid) {
+			torsh_sampler_resized_in_pause(block);
+			return;
+		}
 		frame = NULL;
+	}
+	if (torsh_config.heap_rate) {
+		torsh_sampler_allocated(block, size, entry, frame);
+		return;
 	}
 	record_alloc(block, size, entry, frame, needs_usable_size);
 }
@@ -72,6 +82,10 @@ static void record_free(void *block, bool is_realloc)
 
 	if (__builtin_expect(!block || is_off(), 0))
 		return;
+	if (torsh_config.heap_rate) {
+		torsh_sampler_freeing(block, is_realloc);
+		return;
+	}
 	producer = torsh_producer_enter();
 	if (!producer)
 		return;
@@ -109,6 +123,11 @@ void torsh_heap_not_resized(void *block)
 	struct event event = {.id = EVENT_REALLOC_FAILED,
 			      .realloc_failed = {.address = (uintptr_t)block}};
 
+	if (torsh_config.heap_rate) {
+		if (block)
+			torsh_sampler_not_resized(block);
+		return;
+	}
 	record_about(block, &event, NULL);
 }
 
@@ -116,6 +135,8 @@ void torsh_heap_ignored(void *block)
 {
 	struct event event = {.id = EVENT_IGNORED, .ignored = {.address = (uintptr_t)block}};
 
+	if (torsh_config.heap_rate && !torsh_sampled_blocks_have(block))
+		return;
 	record_about(block, &event, torsh_config.with_stack ? HOOK_FRAME : NULL);
 }
 

@@ -67,6 +67,7 @@ static void collect_live(struct allocation_sites *sites, const struct recorded_p
 					.stack = live[i].stack,
 					.blocks = less(live[i].blocks, live[i].inherited_blocks),
 					.bytes = less(live[i].bytes, live[i].inherited_bytes),
+					.variance = live[i].variance,
 					.usable_bytes = live[i].usable_bytes,
 					.usable_is_known = process->usable_is_known &&
 							   !live[i].inherited_blocks,
@@ -100,6 +101,8 @@ static void collect_usages(struct allocation_sites *sites, const struct recorded
 							is_moved ? total[i].delta_blocks : 0),
 					.bytes = share(total[i].base_bytes,
 						       is_moved ? total[i].delta_bytes : 0),
+					.variance = is_moved ? total[i].live_variance
+							     : total[i].base_variance,
 				});
 	}
 }
@@ -133,6 +136,7 @@ static void collect_totals(struct allocation_sites *sites, const struct recorded
 								      : total[i].allocs,
 					       .bytes = is_temporary ? total[i].temporary_bytes
 								     : total[i].alloc_bytes,
+					       .variance = total[i].alloc_variance,
 				       });
 	}
 }
@@ -190,6 +194,8 @@ static void merge_into(struct allocation_site *to, const struct allocation_site 
 {
 	to->blocks += from->blocks;
 	to->bytes += from->bytes;
+	to->variance.blocks += from->variance.blocks;
+	to->variance.bytes += from->variance.bytes;
 	to->usable_bytes += from->usable_bytes;
 	to->is_of_tensors = to->is_of_tensors || from->is_of_tensors;
 	if (to->operator!= from->operator)

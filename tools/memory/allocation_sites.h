@@ -37,6 +37,7 @@ struct allocation_site {
 	enum holder_what what;
 	uint32_t stack; /* one of them, if several were merged */
 	uint64_t blocks, bytes;
+	struct estimate_variance variance; /* of blocks and bytes, where those are estimates */
 	uint64_t usable_bytes; /* valid if usable_is_known */
 	uint64_t first_ns, last_ns; /* valid if has_times */
 	bool usable_is_known, has_times;

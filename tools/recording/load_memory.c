@@ -63,6 +63,32 @@ static uint32_t number_at(const uint32_t *column, size_t n_column, size_t i)
 	return i < n_column ? column[i] : 0;
 }
 
+/* Columns of variances that may be missing. */
+struct variances {
+	const double *blocks, *bytes;
+	size_t n_blocks, n_bytes;
+};
+
+#define VARIANCE(row, name)                                                \
+	((struct variances){.blocks = (row)->name##_blocks_variance,       \
+			    .bytes = (row)->name##_bytes_variance,         \
+			    .n_blocks = (row)->n_##name##_blocks_variance, \
+			    .n_bytes = (row)->n_##name##_bytes_variance})
+
+/* A variance is a finite number of 0 or more. */
+static double double_at(const double *column, size_t n_column, size_t i)
+{
+	return i < n_column && column[i] > 0 && column[i] < 1e300 ? column[i] : 0;
+}
+
+static struct estimate_variance variance_at(struct variances columns, size_t i)
+{
+	return (struct estimate_variance){
+		.blocks = double_at(columns.blocks, columns.n_blocks, i),
+		.bytes = double_at(columns.bytes, columns.n_bytes, i),
+	};
+}
+
 void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *row)
 {
 	struct recorded_process *process = torsh_load_process_of(recording, row->process);
@@ -94,6 +120,9 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 			.base_bytes = row->base_bytes[i],
 			.delta_blocks = row->delta_blocks[i],
 			.delta_bytes = row->delta_bytes[i],
+			.alloc_variance = variance_at(VARIANCE(row, alloc), i),
+			.base_variance = variance_at(VARIANCE(row, base), i),
+			.live_variance = variance_at(VARIANCE(row, live), i),
 			.operator= number_at(row->in_operator, row->n_in_operator, i),
 			.module = number_at(row->in_module, row->n_in_module, i),
 			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
@@ -154,7 +183,10 @@ void torsh_load_heap(struct recording *recording, const Torsh__Heap *row)
 		.inherited_blocks = row->inherited_blocks,
 		.inherited_bytes = row->inherited_bytes,
 		.inherited_frees = row->inherited_frees,
+		.sampled_every = row->sampled_every,
 	};
+	for (size_t i = 0; i < row->n_size_bytes && i < PROFILE_SIZE_CLASSES; i++)
+		heap->size_bytes[i] = row->size_bytes[i];
 	for (size_t i = 0; i < row->n_size_blocks && i < PROFILE_SIZE_CLASSES; i++)
 		heap->size_blocks[i] = row->size_blocks[i];
 	load_lifetimes(recording, heap, row);
@@ -247,6 +279,12 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 				column_at(row->inherited_blocks, row->n_inherited_blocks, i),
 			.inherited_bytes =
 				column_at(row->inherited_bytes, row->n_inherited_bytes, i),
+			.variance =
+				variance_at((struct variances){.blocks = row->blocks_variance,
+							       .bytes = row->bytes_variance,
+							       .n_blocks = row->n_blocks_variance,
+							       .n_bytes = row->n_bytes_variance},
+					    i),
 		};
 		if (n_groups)
 			add_groups(process, live, row, n_groups, at_group);

@@ -17,6 +17,7 @@
 
 #include "recording.pb-c.h"
 #include "tools/base/containers/sparse_array.h"
+#include "tools/recording/estimate.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
 #define PROFILE_SEVERAL UINT32_MAX /* in place of a label: the blocks have several */
@@ -58,6 +59,8 @@ struct recorded_total {
 	uint64_t temporary, temporary_bytes;
 	uint64_t base_blocks, base_bytes;
 	int64_t delta_blocks, delta_bytes;
+	/* of the estimates; 0: they are exact */
+	struct estimate_variance alloc_variance, base_variance, live_variance;
 	uint32_t operator, module; /* labels; 0: none, PROFILE_SEVERAL */
 	/* numbers + 1; 0: in none */
 	uint32_t first_step, last_step, base_first_step, base_last_step;
@@ -76,6 +79,7 @@ struct recorded_live {
 	uint64_t first_ns, last_ns;
 	uint32_t first_step, last_step; /* likewise */
 	uint64_t inherited_blocks, inherited_bytes;
+	struct estimate_variance variance;
 	size_t group, n_groups; /* in the process's live_groups; 0: none are known */
 };
 
@@ -139,6 +143,12 @@ struct recorded_heap {
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
 	/* freed blocks by lifetime; see Heap */
 	size_t n_lifetimes; /* 0: not recorded, or none ended */
+	/*
+	 * Bytes per sample: allocs, frees, alloc_bytes and sizes are exact, all others estimates. 0:
+	 * every block was recorded.
+	 */
+	uint64_t sampled_every;
+	uint64_t size_bytes[PROFILE_SIZE_CLASSES]; /* only then */
 	struct recorded_lifetime {
 		uint64_t from_ns, blocks, bytes;
 	} lifetimes[PROFILE_SIZE_CLASSES];

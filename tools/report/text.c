@@ -462,6 +462,27 @@ static void visit_pauses(const struct recording *recording, torsh_text_note *vis
 	}
 }
 
+static void visit_samplings(struct recorded_process *const *processes, size_t n,
+			    torsh_text_note *visit, void *context)
+{
+	uint64_t before = 0;
+	char rate[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t every = processes[i]->heap.sampled_every;
+		char *note;
+
+		if (!every || every == before)
+			continue;
+		before = every;
+		note = torsh_need_text(
+			"blocks of the heap were sampled, one in %s on average: what is alive, leaked or at a peak, and all by stack, is estimated, with its 95 %% interval; allocations, frees and sizes are exact",
+			torsh_size_human(every, rate));
+		visit(context, note);
+		free(note);
+	}
+}
+
 void torsh_text_visit_notes(const struct recording *recording,
 			    struct recorded_process *const *processes, size_t n,
 			    torsh_text_note *visit, void *context)
@@ -478,6 +499,7 @@ void torsh_text_visit_notes(const struct recording *recording,
 		visit(context,
 		      "this is being recorded still: the numbers are those of the last checkpoint");
 	}
+	visit_samplings(processes, n, visit, context);
 	visit_pauses(recording, visit, context);
 	for (size_t i = 0; i < recording->n_reasons; i++)
 		visit(context, recording->reasons[i]);

@@ -71,11 +71,17 @@ static void nothing_set_is_the_documented_default(void **state)
 
 static void values_are_taken(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_ENABLED=0",	    "TORSH_PROFILER_OUTPUT=out/%p",
-		       "TORSH_PROFILER_RECORD=full",	    "TORSH_PROFILER_RING=100K",
-		       "TORSH_PROFILER_ACTIVITIES=vm",	    "TORSH_PROFILER_MAX_SIZE=2G",
-		       "TORSH_PROFILER_FILTER=py*",	    "TORSH_PROFILER_CHECK_STACKS=7",
-		       "TORSH_PROFILER_ALLOCATOR=jemalloc", NULL};
+	char *set[] = {"TORSH_PROFILER_ENABLED=0",
+		       "TORSH_PROFILER_OUTPUT=out/%p",
+		       "TORSH_PROFILER_RECORD=full",
+		       "TORSH_PROFILER_RING=100K",
+		       "TORSH_PROFILER_ACTIVITIES=vm",
+		       "TORSH_PROFILER_MAX_SIZE=2G",
+		       "TORSH_PROFILER_FILTER=py*",
+		       "TORSH_PROFILER_CHECK_STACKS=7",
+		       "TORSH_PROFILER_ALLOCATOR=jemalloc",
+		       "TORSH_PROFILER_HEAP_SEED=12",
+		       NULL};
 
 	(void)state;
 	read_config(set);
@@ -88,6 +94,7 @@ static void values_are_taken(void **state)
 	assert_true(torsh_config.max_size_bytes == UINT64_C(2) << 30);
 	assert_int_equal(torsh_config.check_stacks, 7);
 	assert_int_equal(torsh_config.use_jemalloc, 1);
+	assert_int_equal(torsh_config.heap_seed, 12);
 	assert_true(torsh_config_matches("python3"));
 	assert_false(torsh_config_matches("bash"));
 }
@@ -105,6 +112,29 @@ static void a_schedule_is_taken_in_any_order(void **state)
 	assert_int_equal(torsh_config.schedule.warmup, 2);
 	assert_int_equal(torsh_config.schedule.active, 3);
 	assert_int_equal(torsh_config.schedule.repeat, 4);
+}
+
+static void every_block_is_recorded_until_samples_are_requested(void **state)
+{
+	static const struct {
+		const char *variable;
+		uint64_t rate;
+	} settings[] = {
+		{"TORSH_PROFILER_HEAP=sampled", 512 << 10},
+		{"TORSH_PROFILER_HEAP=sampled:1K", 1024},
+		{"TORSH_PROFILER_HEAP=sampled:1G", 1 << 30},
+		{"TORSH_PROFILER_HEAP=exact", 0},
+	};
+
+	(void)state;
+	assert_int_equal(torsh_config.heap_rate, 0);
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		char *set[] = {(char *)(uintptr_t)settings[i].variable, NULL};
+
+		read_config(set);
+		assert_string_equal(printed, "");
+		assert_int_equal(torsh_config.heap_rate, settings[i].rate);
+	}
 }
 
 static void counters_are_off_until_requested(void **state)
@@ -208,6 +238,12 @@ static void bad_values_are_named_and_leave_the_default(void **state)
 		{"TORSH_PROFILER_ALLOCATOR=tcmalloc", "system or jemalloc"},
 		{"TORSH_PROFILER_EXPORT_FORMAT=pdf", "chrome perfetto"},
 		{"TORSH_PROFILER_CHECK_STACKS=-1", "a number"},
+		{"TORSH_PROFILER_HEAP=sample", "exact, sampled, or sampled:SIZE"},
+		{"TORSH_PROFILER_HEAP=sampled:", "exact, sampled, or sampled:SIZE"},
+		{"TORSH_PROFILER_HEAP=sampled:1023", "exact, sampled, or sampled:SIZE"},
+		{"TORSH_PROFILER_HEAP=sampled:2G", "exact, sampled, or sampled:SIZE"},
+		{"TORSH_PROFILER_HEAP=512K", "exact, sampled, or sampled:SIZE"},
+		{"TORSH_PROFILER_HEAP_SEED=-1", "a number"},
 		{"TORSH_PROFILER_COUNTERS=", "operators:2"},
 		{"TORSH_PROFILER_COUNTERS=on", "operators:2"},
 		{"TORSH_PROFILER_COUNTERS=operators:3", "operators:2"},
@@ -308,6 +344,8 @@ int main(void)
 		cmocka_unit_test_setup(nothing_set_is_the_documented_default, restore_defaults),
 		cmocka_unit_test_setup(values_are_taken, restore_defaults),
 		cmocka_unit_test_setup(a_schedule_is_taken_in_any_order, restore_defaults),
+		cmocka_unit_test_setup(every_block_is_recorded_until_samples_are_requested,
+				       restore_defaults),
 		cmocka_unit_test_setup(counters_are_off_until_requested, restore_defaults),
 		cmocka_unit_test_setup(counters_without_cuda_are_reported_as_none,
 				       restore_defaults),

@@ -30,7 +30,13 @@ void torsh_heap_destroy(struct heap *heap)
 	free(heap->ended);
 	torsh_moments_destroy(&heap->moments);
 	torsh_window_peaks_destroy(&heap->window_peaks);
+	torsh_sampling_destroy(&heap->sampling);
 	*heap = (struct heap){0};
+}
+
+void torsh_heap_sample(struct heap *heap, uint64_t rate)
+{
+	heap->sampling.rate = rate;
 }
 
 /*
@@ -60,7 +66,7 @@ static uint64_t relative_stamp(const struct heap *heap, uint64_t stamp)
 
 static void count_usable(struct heap *heap, const struct live_block *block, int sign)
 {
-	uint64_t usable = torsh_live_usable(block);
+	uint64_t usable = heap->sampling.rate ? 0 : torsh_live_usable(block);
 
 	heap->usable_bytes += sign > 0 ? usable : 0 - usable;
 	if (!usable)
@@ -95,6 +101,23 @@ static inline void change_site(struct heap *heap, uint32_t number, int64_t n, in
 		note_change(heap, number, n, bytes);
 }
 
+/* A sampled block came to the site, or left it. Call before change_site. */
+static __attribute__((noinline)) void note_sample(struct heap *heap, uint32_t site, uint64_t size,
+						  int sign)
+{
+	torsh_sampling_note(&heap->sampling, site, heap->tracker.peak_number, size, sign);
+}
+
+static inline void change_block(struct heap *heap, uint32_t site, const struct live_block *block,
+				int sign)
+{
+	struct sample_weight weight = torsh_heap_weigh(heap, block);
+
+	if (__builtin_expect(heap->sampling.rate != 0, 0))
+		note_sample(heap, site, block->size, sign);
+	change_site(heap, site, sign * weight.blocks, sign * weight.bytes);
+}
+
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)
 {
 	heap->step = relative_stamp(heap, stamp);
@@ -114,8 +137,9 @@ static void keep_ended(struct heap *heap, const struct live_block *block)
 {
 	heap->ended = torsh_array_reserve(heap->ended, heap->n_ended, &heap->ended_capacity,
 					  sizeof(*heap->ended));
-	heap->ended[heap->n_ended++] = (struct ended_block){
-		.stamp = block->stamp, .size = block->size, .site = block->site};
+	heap->ended[heap->n_ended++] = (struct ended_block){.stamp = block->stamp,
+							    .weight = torsh_heap_weigh(heap, block),
+							    .site = block->site};
 }
 
 static inline void count_lifetime(struct heap *heap, const struct live_block *block)
@@ -123,9 +147,10 @@ static inline void count_lifetime(struct heap *heap, const struct live_block *bl
 	uint64_t age = relative_stamp(heap, heap->tracker.last_stamp) - block->stamp;
 	struct heap_lifetime *lifetime =
 		&heap->lifetimes[age ? 64 - (unsigned)__builtin_clzll(age) : 0];
+	struct sample_weight weight = torsh_heap_weigh(heap, block);
 
-	lifetime->blocks++;
-	lifetime->bytes += block->size;
+	lifetime->blocks += (uint64_t)weight.blocks;
+	lifetime->bytes += (uint64_t)weight.bytes;
 }
 
 /* The caller has updated the sum. */
@@ -135,13 +160,15 @@ static void leave_site(struct heap *heap, const struct live_block *block)
 		count_lifetime(heap, block);
 	if (__builtin_expect(block->stamp < heap->step && block->stamp >= heap->first_step, 0))
 		keep_ended(heap, block);
-	change_site(heap, block->site, -1, -(int64_t)block->size);
+	change_block(heap, block->site, block, -1);
 	count_usable(heap, block, -1);
 }
 
 static void end_block(struct heap *heap, const struct live_block *block, uint64_t stamp)
 {
-	torsh_peak_tracker_change(&heap->tracker, stamp, -1, -(int64_t)block->size);
+	struct sample_weight weight = torsh_heap_weigh(heap, block);
+
+	torsh_peak_tracker_change(&heap->tracker, stamp, -weight.blocks, -weight.bytes);
 	leave_site(heap, block);
 }
 
@@ -211,7 +238,9 @@ static inline void keep_live(struct heap *heap, const struct heap_producer *prod
 	block->producer = (uint16_t)producer->number;
 	block->stamp = relative_stamp(heap, alloc->stamp);
 	block->site = alloc->site;
-	torsh_live_set_usable(block, alloc->usable);
+	torsh_live_set_usable(block, __builtin_expect(heap->sampling.rate != 0, 0)
+					     ? alloc->size + (uint64_t)alloc->weight.blocks
+					     : alloc->usable);
 	count_usable(heap, block, 1);
 }
 
@@ -236,15 +265,20 @@ static void count_alloc(struct heap *heap, struct heap_producer *producer,
 {
 	static const struct scope none;
 
-	heap->allocs++;
-	heap->alloc_bytes += alloc->size;
+	heap->allocs += (uint64_t)alloc->weight.blocks;
+	heap->alloc_bytes += (uint64_t)alloc->weight.bytes;
 	heap->size_blocks[alloc->size ? 64 - __builtin_clzll(alloc->size) : 0]++;
 	producer->allocs++;
 	producer->alloc_bytes += alloc->size;
 	producer->last_alloc = alloc->address;
 	producer->last_site = alloc->site;
-	torsh_site_totals_count(&heap->totals, &heap->sites[alloc->site], alloc->size,
-				producer->scope ? producer->scope : &none);
+	if (__builtin_expect(heap->sampling.rate != 0, 0))
+		torsh_site_totals_count_sample(&heap->totals, &heap->sites[alloc->site],
+					       alloc->weight.blocks, alloc->weight.bytes,
+					       producer->scope ? producer->scope : &none);
+	else
+		torsh_site_totals_count(&heap->totals, &heap->sites[alloc->site], alloc->size,
+					producer->scope ? producer->scope : &none);
 }
 
 static void count_unknown(struct heap *heap)
@@ -263,26 +297,40 @@ void torsh_heap_end_unknown(struct heap *heap, struct heap_producer *producer)
 	count_unknown(heap);
 }
 
-void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer,
-		      const struct heap_alloc *alloc)
+static inline struct sample_weight weigh_new(struct heap *heap, const struct heap_alloc *alloc)
+{
+	if (__builtin_expect(!heap->sampling.rate, 1))
+		return (struct sample_weight){.blocks = 1, .bytes = (int64_t)alloc->size};
+	return torsh_sampling_weigh(&heap->sampling, alloc->site, alloc->size);
+}
+
+void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer, struct heap_alloc *alloc)
 {
 	bool is_move = alloc->is_realloc && producer->is_reallocating;
-	uint32_t site = keep_block(heap, producer, alloc);
+	struct sample_weight old;
+	uint32_t site;
 
+	alloc->weight = weigh_new(heap, alloc);
+	site = keep_block(heap, producer, alloc);
 	if (is_move) {
-		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 0,
-					  (int64_t)(alloc->size - producer->old.size));
+		old = torsh_heap_weigh(heap, &producer->old);
+		torsh_peak_tracker_change(&heap->tracker, alloc->stamp,
+					  alloc->weight.blocks - old.blocks,
+					  alloc->weight.bytes - old.bytes);
 		leave_site(heap, &producer->old);
 		producer->is_reallocating = false;
 		producer->frees++;
 		heap->frees++;
 		heap->reallocs++;
 	} else {
-		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 1, (int64_t)alloc->size);
+		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, alloc->weight.blocks,
+					  alloc->weight.bytes);
 		if (alloc->is_realloc)
 			torsh_heap_end_unknown(heap, producer);
 	}
-	change_site(heap, site, 1, (int64_t)alloc->size);
+	if (__builtin_expect(heap->sampling.rate != 0, 0))
+		note_sample(heap, site, alloc->size, 1);
+	change_site(heap, site, alloc->weight.blocks, alloc->weight.bytes);
 	count_alloc(heap, producer, alloc);
 }
 
@@ -326,18 +374,21 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	to = torsh_heap_site(heap, torsh_stacks_below(stacks, heap->sites[from].stack,
 						      stacks->rows[stack].address));
 	torsh_peak_tracker_change(&heap->tracker, stamp, 0, 0);
-	change_site(heap, from, -1, -(int64_t)block->size);
+	change_block(heap, from, block, -1);
 	block->site = to;
 	heap->sites[to].is_ignored = true;
-	change_site(heap, to, 1, (int64_t)block->size);
+	change_block(heap, to, block, 1);
 }
 
 static inline void count_temporary(struct heap *heap, struct heap_producer *producer,
 				   uint32_t number, uint64_t size)
 {
+	producer->last_alloc = 0;
+	/* Between its allocation and its free the thread may have allocated blocks not sampled. */
+	if (heap->sampling.rate)
+		return;
 	heap->temporary++;
 	torsh_site_totals_count_temporary(&heap->totals, &heap->sites[number], size);
-	producer->last_alloc = 0;
 }
 
 static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_producer *producer,
@@ -412,8 +463,22 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_producer *producer
 	}
 }
 
+void torsh_heap_realloc_unsampled(struct heap *heap, struct heap_producer *producer, uint64_t stamp)
+{
+	torsh_heap_end_unknown(heap, producer);
+	if (!producer->is_reallocating)
+		return;
+	producer->is_reallocating = false;
+	heap->frees++;
+	heap->reallocs++;
+	end_block(heap, &producer->old, stamp);
+}
+
 void torsh_heap_leave_out_stacks(struct heap *heap, bool is_so, uint32_t stack)
 {
+	/* Samples are few. */
+	if (heap->sampling.rate)
+		return;
 	heap->leaves_out_stacks = is_so;
 	if (is_so)
 		heap->small_site = torsh_heap_site(heap, stack);
@@ -450,7 +515,7 @@ void torsh_heap_move_small(struct heap *heap)
 	struct move move = {.heap = heap};
 	struct moved sum = {0};
 
-	if (heap->live.n_blocks < heap->next_move)
+	if (heap->live.n_blocks < heap->next_move || heap->sampling.rate)
 		return;
 	move.of_sites = torsh_memory_new(heap->n_sites, sizeof(*move.of_sites));
 	torsh_live_sift(&heap->live, move_block, &move);

@@ -27,6 +27,7 @@
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
 #include "tools/writer/fold/tables/site_index.h"
+#include "tools/writer/fold/tables/sampling.h"
 #include "tools/writer/fold/tables/site_totals.h"
 #include "tools/writer/fold/tables/small_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
@@ -50,7 +51,7 @@ struct heap_producer {
 /* A block that was live when the latest step began and has ended since. */
 struct ended_block {
 	uint64_t stamp; /* of its allocation, as in live_block.stamp */
-	uint64_t size;
+	struct sample_weight weight;
 	uint32_t site;
 };
 
@@ -97,7 +98,26 @@ struct heap {
 	} lifetimes[HEAP_SIZE_CLASSES];
 	struct moments moments;
 	struct window_peaks window_peaks;
+	/*
+	 * rate 0: every block is folded. Else blocks are samples: all figures are estimates, and
+	 * temporary blocks, usable sizes and last_alloc are not known
+	 */
+	struct sampling sampling;
 };
+
+/* The blocks of this heap are samples at this rate; 0: they are all blocks. Call before the first. */
+void torsh_heap_sample(struct heap *heap, uint64_t rate);
+
+/* What a live block stands for: itself, or as a sample an estimated number of blocks. */
+static inline struct sample_weight torsh_heap_weigh(const struct heap *heap,
+						    const struct live_block *block)
+{
+	if (__builtin_expect(!heap->sampling.rate, 1))
+		return (struct sample_weight){.blocks = 1, .bytes = (int64_t)block->size};
+	/* For samples the field of the usable size has the number of blocks above the size. */
+	return (struct sample_weight){.blocks = (int64_t)(torsh_live_usable(block) - block->size),
+				      .bytes = torsh_sampling_bytes(&heap->sampling, block->size)};
+}
 
 /*
  * The program marked the block as not leaked. stack's innermost frame is the marking function; the
@@ -182,12 +202,13 @@ struct heap_alloc {
 	uint64_t size; /* <= LIVE_SIZE_MAX */
 	uint64_t usable; /* 0: unknown */
 	uint32_t site;
+	/* what it stands for; set by torsh_heap_alloc */
+	struct sample_weight weight;
 	bool is_realloc; /* completes the producer's pending realloc, if there is one */
 };
 
 /* Fold an allocation, or the second half of a realloc. */
-void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer,
-		      const struct heap_alloc *alloc);
+void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer, struct heap_alloc *alloc);
 
 /* Fold a free. */
 void torsh_heap_free(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
@@ -202,6 +223,10 @@ void torsh_heap_realloc_begin(struct heap *heap, struct heap_producer *producer,
  * was not seen.
  */
 void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address);
+
+/* Complete the pending realloc of a sampled block: it ends, and its new block is not sampled. */
+void torsh_heap_realloc_unsampled(struct heap *heap, struct heap_producer *producer,
+				  uint64_t stamp);
 
 /* Complete the pending realloc of an unknown block: the block ends now. */
 void torsh_heap_end_unknown(struct heap *heap, struct heap_producer *producer);

@@ -298,6 +298,9 @@ void torsh_process_state_fold(struct process_state *state, struct ring_consumer 
 	case EVENT_REALLOC_FAILED:
 		torsh_heap_realloc_failed(&state->heap, &consumer->heap, stamp);
 		break;
+	case EVENT_REALLOC_UNSAMPLED:
+		torsh_heap_realloc_unsampled(&state->heap, &consumer->heap, stamp);
+		break;
 	case EVENT_EXEC:
 		state->has_executed = !consumer->cold[i].exec.failed;
 		state->exec_stamp = stamp;

@@ -17,6 +17,7 @@
 #include "tools/base/utf8.h"
 
 #define PAGE 4096u
+#define HEAP_RATE_MAX (UINT64_C(1) << 40)
 #define TEXT_MAX (64u << 10)
 
 /* Returns true if these are whole pages within the file, after the header. */
@@ -54,13 +55,15 @@ static bool is_layout(const struct channel_view *view, const struct channel_head
 		return false;
 	if (view->ring_bytes < CHANNEL_RING_MIN_BYTES ||
 	    view->ring_bytes > CHANNEL_RING_MAX_BYTES ||
-	    (view->ring_bytes & (view->ring_bytes - 1)))
+	    (view->ring_bytes & (view->ring_bytes - 1)) || view->heap_rate > HEAP_RATE_MAX)
 		return false;
 	return is_area(view->slots.offset, view->slots.n_bytes, tables_end) &&
 	       is_area(view->modules.offset, view->modules.n_bytes, tables_end) &&
 	       is_area(view->codes.offset, view->codes.n_bytes, tables_end) &&
 	       is_area(view->addresses.offset, view->addresses.n_bytes, tables_end) &&
 	       is_area(view->text.offset, view->text.n_bytes, tables_end) &&
+	       (!view->heap_rate ||
+		is_area(view->heap_counts.offset, view->heap_counts.n_bytes, tables_end)) &&
 	       is_area(view->rings_offset, (uint64_t)view->n_slots * CHANNEL_RING_SMALL_BYTES,
 		       n_bytes) &&
 	       is_area(view->large_rings_offset, (uint64_t)view->n_large_rings * view->ring_bytes,
@@ -90,6 +93,10 @@ static int take_layout(struct channel_view *view, const struct channel_header *h
 	view->addresses.n_bytes = table_bytes(view->n_addresses, sizeof(struct channel_address));
 	view->text.offset = header->text_offset;
 	view->text.n_bytes = view->n_text_bytes;
+	view->heap_rate = header->heap_rate;
+	view->heap_counts.offset = header->heap_counts_offset;
+	view->heap_counts.n_bytes =
+		view->heap_rate ? table_bytes(view->n_slots, sizeof(struct heap_counts)) : 0;
 	return is_layout(view, header, n_bytes) ? 0 : -EPROTO;
 }
 
@@ -191,6 +198,7 @@ int torsh_view_open(struct channel_view *view, int fd)
 	start_table(&view->codes);
 	start_table(&view->addresses);
 	start_table(&view->text);
+	start_table(&view->heap_counts);
 	return 0;
 }
 
@@ -201,6 +209,7 @@ void torsh_view_close(struct channel_view *view)
 	end_table(&view->codes);
 	end_table(&view->addresses);
 	end_table(&view->text);
+	end_table(&view->heap_counts);
 	munmap(view->header, CHANNEL_HEADER_BYTES);
 	close(view->fd);
 	*view = (struct channel_view){.fd = -1};
@@ -210,6 +219,13 @@ struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t sl
 {
 	return slot < view->n_slots
 		       ? find_entry(view, &view->slots, slot, sizeof(struct thread_slot))
+		       : NULL;
+}
+
+const struct heap_counts *torsh_view_heap_counts(const struct channel_view *view, uint32_t slot)
+{
+	return view->heap_rate && slot < view->n_slots
+		       ? find_entry(view, &view->heap_counts, slot, sizeof(struct heap_counts))
 		       : NULL;
 }
 

@@ -21,10 +21,11 @@ struct view_table {
 
 struct channel_view {
 	struct channel_header *header;
-	struct view_table slots, modules, codes, addresses, text;
+	struct view_table slots, modules, codes, addresses, text, heap_counts;
 	uint32_t n_slots, n_modules, n_codes, n_addresses, n_text_bytes, ring_bytes;
 	uint32_t n_large_rings;
 	uint64_t rings_offset, large_rings_offset;
+	uint64_t heap_rate; /* as in the header */
 	int fd;
 };
 
@@ -43,6 +44,12 @@ void torsh_view_close(struct channel_view *view);
  * mapped.
  */
 struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t slot);
+
+/*
+ * Returns the counts of a slot where blocks are sampled, which the target may change at any time;
+ * NULL if it has none or they cannot be mapped.
+ */
+const struct heap_counts *torsh_view_heap_counts(const struct channel_view *view, uint32_t slot);
 
 /*
  * Map the ring of a slot, small or large; returns NULL if it does not exist or cannot be mapped.

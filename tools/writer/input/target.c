@@ -93,6 +93,7 @@ void torsh_target_begin(struct target *target, const struct clock_conversion *cl
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
 	torsh_process_state_create(&target->state, &target->view, clock);
+	torsh_heap_sample(&target->state.heap, target->view.heap_rate);
 	target->is_clock_foreign =
 		start > torsh_clock_now(clock) + torsh_clock_stamps_of_ns(clock, FOREIGN_NS);
 }

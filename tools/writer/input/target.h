@@ -28,9 +28,17 @@ enum target_fate {
 
 struct process_status;
 
+/* Exact counts where blocks are sampled, from struct heap_counts. */
+struct target_heap_counts {
+	uint64_t allocs, alloc_bytes, frees;
+	uint64_t size_blocks[CHANNEL_SIZE_CLASSES], size_bytes[CHANNEL_SIZE_CLASSES];
+};
+
 struct target_slot {
 	const uint8_t *ring, *large; /* mapped at the first use */
 	uint64_t consumed; /* over all uses */
+	/* of the slot's heap_counts, when its former uses had ended */
+	uint64_t former_allocs, former_alloc_bytes, former_frees;
 	struct ring_consumer *consumer; /* NULL: not in use */
 };
 
@@ -186,6 +194,12 @@ void torsh_target_count_filters(const struct target *target, const struct proces
  * dropped: produced = delivered + dropped.
  */
 struct target_counts torsh_target_counts(const struct target *target);
+
+/* Set *counts to the sum of all slots' heap_counts; all 0 where every block is sent. */
+void torsh_target_count_heap(const struct target *target, struct target_heap_counts *counts);
+
+/* Where blocks are sampled, set the ring consumer's counts of blocks to the exact ones. */
+void torsh_target_count_thread(const struct target *target, struct ring_consumer *consumer);
 
 /* Returns true if the agent or the writer lost anything. */
 bool torsh_target_is_lossy(const struct target *target);

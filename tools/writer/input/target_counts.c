@@ -43,6 +43,46 @@ void torsh_target_add_counts(struct target_counts *sum, const struct target_coun
 	sum->waited_ns += counts->waited_ns;
 }
 
+static void add_heap_counts(struct target_heap_counts *sum, const struct heap_counts *counts)
+{
+	sum->frees += atomic_load_explicit(&counts->frees, memory_order_relaxed);
+	for (uint32_t i = 0; i < CHANNEL_SIZE_CLASSES; i++) {
+		uint64_t n = atomic_load_explicit(&counts->sizes[i].blocks, memory_order_relaxed);
+		uint64_t bytes =
+			atomic_load_explicit(&counts->sizes[i].bytes, memory_order_relaxed);
+
+		sum->allocs += n;
+		sum->alloc_bytes += bytes;
+		sum->size_blocks[i] += n;
+		sum->size_bytes[i] += bytes;
+	}
+}
+
+void torsh_target_count_heap(const struct target *target, struct target_heap_counts *counts)
+{
+	*counts = (struct target_heap_counts){0};
+	for (uint32_t i = 0; i < target->n_seen; i++) {
+		const struct heap_counts *of_slot = torsh_view_heap_counts(&target->view, i);
+
+		if (of_slot)
+			add_heap_counts(counts, of_slot);
+	}
+}
+
+void torsh_target_count_thread(const struct target *target, struct ring_consumer *consumer)
+{
+	const struct heap_counts *of_slot = torsh_view_heap_counts(&target->view, consumer->slot);
+	const struct target_slot *known = &target->slots[consumer->slot];
+	struct target_heap_counts counts = {0};
+
+	if (!of_slot)
+		return;
+	add_heap_counts(&counts, of_slot);
+	consumer->heap.allocs = counts.allocs - known->former_allocs;
+	consumer->heap.alloc_bytes = counts.alloc_bytes - known->former_alloc_bytes;
+	consumer->heap.frees = counts.frees - known->former_frees;
+}
+
 /* The agent's counter of this kind. */
 static uint64_t count_lost_by_agent(const struct target *target, enum counter_kind kind)
 {

@@ -87,6 +87,7 @@ static void end_consumer(struct target *target, struct ring_consumer *consumer)
 {
 	struct target_counts counts = torsh_target_count_consumer(consumer, 1);
 	struct folded_thread *thread = &target->state.threads[consumer->thread];
+	struct target_slot *known = &target->slots[consumer->slot];
 
 	if (consumer->broken)
 		torsh_process_state_note(
@@ -95,6 +96,12 @@ static void end_consumer(struct target *target, struct ring_consumer *consumer)
 			thread->name, consumer->broken);
 	thread->dropped = counts.dropped;
 	torsh_target_add_counts(&target->ended, &counts);
+	torsh_target_count_thread(target, consumer);
+	if (target->view.heap_rate) {
+		known->former_allocs += consumer->heap.allocs;
+		known->former_alloc_bytes += consumer->heap.alloc_bytes;
+		known->former_frees += consumer->heap.frees;
+	}
 	torsh_process_state_end_consumer(&target->state, consumer);
 	target->slots[consumer->slot].consumed = consumer->ring.head;
 }

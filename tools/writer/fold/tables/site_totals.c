@@ -143,18 +143,22 @@ static bool count_one(struct site_totals_table *table, struct heap_site *site, u
 	return true;
 }
 
+void torsh_site_totals_count_sample(struct site_totals_table *table, struct heap_site *site,
+				    int64_t n, int64_t bytes, const struct scope *scope)
+{
+	struct site_totals *totals = torsh_site_totals_need(table, site);
+
+	note_label(&totals->scope.operator, scope->operator, !totals->allocs);
+	note_label(&totals->scope.module, scope->module, !totals->allocs);
+	totals->allocs += (uint64_t)n;
+	totals->alloc_bytes += (uint64_t)bytes;
+}
+
 void torsh_site_totals_count(struct site_totals_table *table, struct heap_site *site, uint64_t size,
 			     const struct scope *scope)
 {
-	struct site_totals *totals;
-
-	if (count_one(table, site, size, scope))
-		return;
-	totals = torsh_site_totals_need(table, site);
-	note_label(&totals->scope.operator, scope->operator, !totals->allocs);
-	note_label(&totals->scope.module, scope->module, !totals->allocs);
-	totals->allocs++;
-	totals->alloc_bytes += size;
+	if (!count_one(table, site, size, scope))
+		torsh_site_totals_count_sample(table, site, 1, (int64_t)size, scope);
 }
 
 void torsh_site_totals_count_temporary(struct site_totals_table *table, struct heap_site *site,

@@ -101,6 +101,10 @@ static inline void torsh_site_totals_change(struct site_totals_table *table, str
 void torsh_site_totals_count(struct site_totals_table *table, struct heap_site *site, uint64_t size,
 			     const struct scope *scope);
 
+/* Count the blocks and bytes that a sample stands for. */
+void torsh_site_totals_count_sample(struct site_totals_table *table, struct heap_site *site,
+				    int64_t n, int64_t bytes, const struct scope *scope);
+
 /* Count a block that was temporary. */
 void torsh_site_totals_count_temporary(struct site_totals_table *table, struct heap_site *site,
 				       uint64_t size);

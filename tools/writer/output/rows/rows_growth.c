@@ -27,8 +27,8 @@ struct steps {
 	uint32_t first_late; /* number of the first late interval */
 };
 
-static void add_block(struct survivors *of_site, const struct steps *steps, uint64_t size,
-		      uint64_t stamp)
+static void add_block(struct survivors *of_site, const struct steps *steps,
+		      struct sample_weight weight, uint64_t stamp)
 {
 	uint32_t interval = torsh_step_marks_find(steps->marks, stamp);
 
@@ -37,12 +37,12 @@ static void add_block(struct survivors *of_site, const struct steps *steps, uint
 	of_site->parts |= UINT64_C(1) << ((uint64_t)interval * steps->n_parts / steps->n);
 	if (interval < steps->first_late)
 		return;
-	of_site->late_blocks++;
-	of_site->late_bytes += size;
+	of_site->late_blocks += (uint64_t)weight.blocks;
+	of_site->late_bytes += (uint64_t)weight.bytes;
 	if (interval < (steps->n + 1) / 2)
-		of_site->early_blocks++;
+		of_site->early_blocks += (uint64_t)weight.blocks;
 	if (interval >= (3 * (uint64_t)steps->n + 3) / 4)
-		of_site->last_blocks++;
+		of_site->last_blocks += (uint64_t)weight.blocks;
 }
 
 struct growth_sum {
@@ -78,10 +78,10 @@ struct growth_sum *torsh_rows_sum_growth(const struct target *target)
 	sum->steps.n_parts = sum->steps.n < PARTS_MAX ? sum->steps.n : PARTS_MAX;
 	sum->steps.first_late = (sum->steps.n + 3) / 4;
 	while ((block = torsh_live_next(&heap->live, &at)))
-		add_block(&sum->of_sites[block->site], &sum->steps, block->size,
+		add_block(&sum->of_sites[block->site], &sum->steps, torsh_heap_weigh(heap, block),
 			  heap->first_stamp + block->stamp);
 	for (uint32_t i = 0; i < heap->n_ended; i++)
-		add_block(&sum->of_sites[heap->ended[i].site], &sum->steps, heap->ended[i].size,
+		add_block(&sum->of_sites[heap->ended[i].site], &sum->steps, heap->ended[i].weight,
 			  heap->first_stamp + heap->ended[i].stamp);
 	return sum;
 }

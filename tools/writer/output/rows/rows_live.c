@@ -18,6 +18,7 @@ struct live_group {
 
 struct live_sum {
 	uint64_t blocks, bytes, usable_bytes;
+	struct sample_variance variance;
 	uint64_t first, last;
 	/*
 	 * the site's groups begin there: one for each block if there are n_groups_max of them, else
@@ -29,6 +30,7 @@ struct live_sum {
 
 /* Most sites of a heap have no live block, so only the others have a sum. */
 struct live_sums {
+	const struct heap *heap;
 	uint32_t *numbers; /* by site: of its item */
 	struct live_sum *items; /* [0]: of the sites without live blocks, and zero */
 	uint32_t n;
@@ -52,17 +54,21 @@ static struct live_sum *need_sum(struct live_sums *sums, uint32_t site)
 	return sum_of(sums, site);
 }
 
-static void add_block(struct live_sums *sums, const struct live_block *block)
+static void sum_block(struct live_sums *sums, const struct live_block *block)
 {
 	struct live_sum *sum = need_sum(sums, block->site);
+	struct sample_weight weight = torsh_heap_weigh(sums->heap, block);
 
 	if (!sum->blocks || block->stamp < sum->first)
 		sum->first = block->stamp;
 	if (block->stamp > sum->last)
 		sum->last = block->stamp;
-	sum->blocks++;
-	sum->bytes += block->size;
-	sum->usable_bytes += torsh_live_usable(block);
+	sum->blocks += (uint64_t)weight.blocks;
+	sum->bytes += (uint64_t)weight.bytes;
+	if (sums->heap->sampling.rate)
+		torsh_sampling_add_variance(&sums->heap->sampling, &sum->variance, block->size);
+	else
+		sum->usable_bytes += torsh_live_usable(block);
 }
 
 /* Only the range of allocation times of all small blocks is known. */
@@ -90,11 +96,6 @@ static void visit_blocks(struct live_sums *sums, const struct target *target,
 		if (producer->is_reallocating)
 			visit(sums, &producer->old);
 	}
-}
-
-static void sum_block(struct live_sums *sums, const struct live_block *block)
-{
-	add_block(sums, block);
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -131,10 +132,11 @@ static void add_to_group(struct live_sums *sums, const struct live_block *block)
 {
 	struct live_sum *sum = sum_of(sums, block->site);
 	struct live_group *group = &sums->groups[sum->group];
+	struct sample_weight weight = torsh_heap_weigh(sums->heap, block);
 
 	if (!sum->n_groups_max)
 		return;
-	if (sum->blocks == sum->n_groups_max)
+	if (sum->blocks == sum->n_groups_max && !sums->heap->sampling.rate)
 		group += sum->n_groups++;
 	else
 		group += (uint64_t)((double)(block->stamp - sum->first) /
@@ -143,8 +145,8 @@ static void add_to_group(struct live_sums *sums, const struct live_block *block)
 		group->first = block->stamp;
 	if (block->stamp > group->last)
 		group->last = block->stamp;
-	group->blocks++;
-	group->bytes += block->size;
+	group->blocks += (uint64_t)weight.blocks;
+	group->bytes += (uint64_t)weight.bytes;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -194,6 +196,7 @@ struct live_sums *torsh_rows_sum_live(const struct target *target)
 	const struct heap *heap = &target->state.heap;
 	struct live_sums *sums = torsh_memory_new(1, sizeof(*sums));
 
+	sums->heap = heap;
 	sums->numbers = torsh_memory_new(heap->n_sites, sizeof(*sums->numbers));
 	sums->items = torsh_array_reserve(NULL, 0, &sums->capacity, sizeof(*sums->items));
 	sums->n = 1;
@@ -237,7 +240,8 @@ static void make_columns(Torsh__Live *row, struct rows_memory *memory, const str
 {
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, at_ns, torsh_clock_to_ns(&target->state.clock, target->state.last_stamp));
-	ROWS_SET(row, usable_is_known, target->state.heap.n_usable_unknown == 0);
+	ROWS_SET(row, usable_is_known,
+		 target->state.heap.n_usable_unknown == 0 && !target->state.heap.sampling.rate);
 	ROWS_SET(row, times_are_exact, true);
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, blocks, n);
@@ -248,6 +252,10 @@ static void make_columns(Torsh__Live *row, struct rows_memory *memory, const str
 	if (target->state.steps.n) {
 		ROWS_COLUMN(memory, row, step_of_first, n);
 		ROWS_COLUMN(memory, row, step_of_last, n);
+	}
+	if (target->state.heap.sampling.rate) {
+		ROWS_COLUMN(memory, row, blocks_variance, n);
+		ROWS_COLUMN(memory, row, bytes_variance, n);
 	}
 	if (!n_groups)
 		return;
@@ -308,6 +316,10 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		row->last_ns[i] = ns_of(target, sum->last);
 		if (row->n_step_of_first)
 			put_steps(row, i, target, sum);
+		if (row->n_bytes_variance) {
+			row->blocks_variance[i] = sum->variance.blocks;
+			row->bytes_variance[i] = sum->variance.bytes;
+		}
 		if (n_groups)
 			put_groups(row, i, target, sum, sums->groups + sum->group, &at_group);
 		i++;

@@ -7,10 +7,13 @@
 void torsh_rows_refresh_threads(struct target *target)
 {
 	for (uint32_t i = 0; i < target->n_consumers; i++) {
-		const struct ring_consumer *consumer = target->consumers[i];
+		struct ring_consumer *consumer = target->consumers[i];
 		struct folded_thread *thread = &target->state.threads[consumer->thread];
 
-		if (thread->end_stamp == consumer->codec.stamp)
+		torsh_target_count_thread(target, consumer);
+		if (thread->end_stamp == consumer->codec.stamp &&
+		    thread->allocs == consumer->heap.allocs &&
+		    thread->frees == consumer->heap.frees)
 			continue;
 		thread->end_stamp = consumer->codec.stamp;
 		thread->allocs = consumer->heap.allocs;

@@ -92,6 +92,29 @@ static uint32_t count_changed(const struct heap *heap, uint32_t first)
 	return n;
 }
 
+static void make_variances(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n)
+{
+	ROWS_COLUMN(memory, row, alloc_blocks_variance, n);
+	ROWS_COLUMN(memory, row, alloc_bytes_variance, n);
+	ROWS_COLUMN(memory, row, base_blocks_variance, n);
+	ROWS_COLUMN(memory, row, base_bytes_variance, n);
+	ROWS_COLUMN(memory, row, live_blocks_variance, n);
+	ROWS_COLUMN(memory, row, live_bytes_variance, n);
+}
+
+static void put_variances(Torsh__StackTotals *row, uint32_t i, const struct heap *heap,
+			  uint32_t site)
+{
+	struct site_variance variance = torsh_sampling_of_site(&heap->sampling, site);
+
+	row->alloc_blocks_variance[i] = variance.total.blocks;
+	row->alloc_bytes_variance[i] = variance.total.bytes;
+	row->base_blocks_variance[i] = variance.base.blocks;
+	row->base_bytes_variance[i] = variance.base.bytes;
+	row->live_blocks_variance[i] = variance.live.blocks;
+	row->live_bytes_variance[i] = variance.live.bytes;
+}
+
 bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 				 const struct target *target, uint32_t *site)
 {
@@ -111,6 +134,8 @@ bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *me
 		ROWS_COLUMN(memory, row, base_step_of_first, n);
 		ROWS_COLUMN(memory, row, base_step_of_last, n);
 	}
+	if (heap->sampling.rate)
+		make_variances(row, memory, n);
 	for (; i < n; (*site)++) {
 		struct site_totals totals;
 
@@ -118,6 +143,8 @@ bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *me
 			continue;
 		totals = torsh_heap_totals(heap, *site);
 		put_site(row, i, heap->sites[*site].stack, &totals);
+		if (row->n_alloc_bytes_variance)
+			put_variances(row, i, heap, *site);
 		if (row->n_step_of_first)
 			put_steps(row, i, &totals.live, is_by_optimizer);
 		i++;
@@ -166,6 +193,23 @@ static void put_lifetimes(Torsh__Heap *row, struct rows_memory *memory, const st
 	}
 }
 
+/* Of all blocks, where the others are estimates from samples. */
+static void put_exact_counts(Torsh__Heap *row, struct rows_memory *memory,
+			     const struct target *target)
+{
+	struct target_heap_counts counts;
+
+	torsh_target_count_heap(target, &counts);
+	ROWS_SET(row, sampled_every, target->state.heap.sampling.rate);
+	ROWS_SET(row, allocs, counts.allocs);
+	ROWS_SET(row, frees, counts.frees);
+	ROWS_SET(row, alloc_bytes, counts.alloc_bytes);
+	memset(row->size_blocks, 0, HEAP_SIZE_CLASSES * sizeof(*row->size_blocks));
+	memcpy(row->size_blocks, counts.size_blocks, sizeof(counts.size_blocks));
+	ROWS_COLUMN(memory, row, size_bytes, CHANNEL_SIZE_CLASSES);
+	memcpy(row->size_bytes, counts.size_bytes, sizeof(counts.size_bytes));
+}
+
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target)
 {
 	const struct process_state *state = &target->state;
@@ -192,6 +236,8 @@ void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const str
 	put_unknown_frees(row, target);
 	ROWS_COLUMN(memory, row, size_blocks, HEAP_SIZE_CLASSES);
 	memcpy(row->size_blocks, heap->size_blocks, sizeof(heap->size_blocks));
+	if (heap->sampling.rate)
+		put_exact_counts(row, memory, target);
 	put_lifetimes(row, memory, target);
 }
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "collectors/heap/sampler.h"
+
+#include <stdatomic.h>
+#include <sys/auxv.h>
+
+#include "agent/process/config.h"
+#include "agent/process/process.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/pause.h"
+#include "agent/producer/producer.h"
+#include "collectors/heap/sample_gap.h"
+#include "collectors/heap/sampled_blocks.h"
+
+/* For a producer whose counts found no memory: they are lost, and counted as that. */
+static struct heap_counts spare_counts;
+
+/* splitmix64 (Steele, Lea, Flood 2014): its output for any two states differs in half of the bits. */
+static uint64_t mix(uint64_t x)
+{
+	x += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+static uint64_t seed(const struct producer *producer)
+{
+	uint64_t of_slot = (uint64_t)producer->ring.slot->use << 32 | producer->slot;
+	const uint64_t *of_process = (const uint64_t *)getauxval(AT_RANDOM);
+
+	if (torsh_config.heap_seed)
+		return mix(mix(torsh_config.heap_seed) + of_slot) | 1;
+	return mix(mix((of_process ? *of_process : 0) ^ torsh_cpu_ticks()) + of_slot +
+		   ((uint64_t)torsh_process->pid << 20)) |
+	       1;
+}
+
+static void start(struct producer *producer)
+{
+	struct heap_sampler *sampler = &producer->sampler;
+
+	sampler->random = seed(producer);
+	sampler->bytes_left = torsh_sampler_gap(&sampler->random, torsh_config.heap_rate);
+	sampler->counts = torsh_channel_heap_counts(&torsh_process->channel, producer->slot);
+	if (sampler->counts)
+		return;
+	sampler->counts = &spare_counts;
+	torsh_count(COUNTER_heap_counts_lost);
+}
+
+/* Count an allocation. Returns whether it is sampled. */
+static inline bool count_alloc(struct heap_sampler *sampler, size_t size)
+{
+	uint32_t size_class = torsh_channel_size_class(size);
+
+	torsh_cpu_add(&sampler->counts->sizes[size_class].blocks, 1);
+	torsh_cpu_add(&sampler->counts->sizes[size_class].bytes, size);
+	return !torsh_cpu_take(&sampler->bytes_left, (int64_t)(size + !size));
+}
+
+/* The new block of a resize that is not sampled; the caller has entered the producer. */
+static void end_resize(struct producer *producer, const void *block)
+{
+	struct event event = {.id = EVENT_REALLOC_UNSAMPLED,
+			      .realloc_unsampled = {.address = (uintptr_t)block}};
+
+	producer->sampler.is_resizing = false;
+	torsh_producer_event(producer, &event, NULL);
+}
+
+static void take_sample(struct producer *producer, const struct event_alloc *alloc,
+			const void *frame)
+{
+	struct heap_sampler *sampler = &producer->sampler;
+
+	sampler->bytes_left = torsh_sampler_gap(&sampler->random, torsh_config.heap_rate);
+	if (!torsh_sampled_blocks_add((const void *)(uintptr_t)alloc->address)) {
+		torsh_count(COUNTER_samples_lost);
+		return;
+	}
+	sampler->is_resizing = false;
+	torsh_producer_alloc(producer, alloc, torsh_config.with_stack ? frame : NULL);
+}
+
+/* Whatever needs the producer entered. is_counted: the block was, and is a sample if is_sample. */
+static __attribute__((noinline)) void allocated_slowly(const struct event_alloc *alloc,
+						       const void *frame, bool is_counted,
+						       bool is_sample)
+{
+	struct producer *producer = torsh_producer_enter();
+
+	if (!producer)
+		return;
+	if (!producer->sampler.counts)
+		start(producer);
+	if (!is_counted)
+		is_sample = count_alloc(&producer->sampler, alloc->size);
+	if (is_sample)
+		take_sample(producer, alloc, frame);
+	if (alloc->entry == ALLOC_REALLOC && producer->sampler.is_resizing)
+		end_resize(producer, (const void *)(uintptr_t)alloc->address);
+	torsh_producer_leave(producer);
+}
+
+void torsh_sampler_resized_in_pause(const void *block)
+{
+	struct producer *producer;
+
+	if (!torsh_producer_self->sampler.is_resizing)
+		return;
+	producer = torsh_producer_enter();
+	if (!producer)
+		return;
+	if (producer->sampler.is_resizing)
+		end_resize(producer, block);
+	torsh_producer_leave(producer);
+}
+
+/*
+ * A forked child reads its parent's flag until it has a channel: it gets one first, and that pause
+ * ends.
+ */
+static inline bool is_paused(void)
+{
+	return __builtin_expect(torsh_pause_lasts(), 0) && torsh_process->pid;
+}
+
+/* Whether the thread's counts may be changed without entering: nothing of it is in a hook. */
+static inline bool is_at_rest(const struct producer *producer)
+{
+	return atomic_load_explicit(&producer->state, memory_order_relaxed) == PRODUCER_IDLE &&
+	       producer->sampler.counts;
+}
+
+void torsh_sampler_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
+{
+	struct producer *producer = torsh_producer_self;
+	bool is_counted, is_sample = false;
+
+	is_counted = __builtin_expect(is_at_rest(producer), 1);
+	if (is_counted) {
+		is_sample = count_alloc(&producer->sampler, size);
+		if (__builtin_expect(!is_sample && (entry != ALLOC_REALLOC ||
+						    !producer->sampler.is_resizing),
+				     1))
+			return;
+	}
+	allocated_slowly(
+		&(struct event_alloc){.address = (uintptr_t)block, .size = size, .entry = entry},
+		frame, is_counted, is_sample);
+}
+
+static __attribute__((noinline)) void freeing_slowly(void *block, bool is_sampled, bool is_realloc)
+{
+	bool is_not_counted = is_paused();
+	struct producer *producer = torsh_producer_enter();
+
+	if (!producer)
+		return;
+	if (!producer->sampler.counts)
+		start(producer);
+	if (!is_not_counted)
+		torsh_cpu_add(&producer->sampler.counts->frees, 1);
+	if (is_sampled) {
+		producer->sampler.is_resizing = is_realloc;
+		torsh_producer_free(producer, (uintptr_t)block, is_realloc);
+	}
+	torsh_producer_leave(producer);
+}
+
+void torsh_sampler_freeing(void *block, bool is_realloc)
+{
+	struct producer *producer = torsh_producer_self;
+
+	if (__builtin_expect(torsh_sampled_blocks_may_have(block), 0) &&
+	    torsh_sampled_blocks_remove(block)) {
+		freeing_slowly(block, true, is_realloc);
+		return;
+	}
+	if (is_paused())
+		return;
+	if (__builtin_expect(is_at_rest(producer), 1))
+		torsh_cpu_add(&producer->sampler.counts->frees, 1);
+	else
+		freeing_slowly(block, false, is_realloc);
+}
+
+void torsh_sampler_not_resized(void *block)
+{
+	struct event event = {.id = EVENT_REALLOC_FAILED,
+			      .realloc_failed = {.address = (uintptr_t)block}};
+	struct producer *producer;
+
+	if (is_paused() && !torsh_producer_self->sampler.is_resizing)
+		return;
+	producer = torsh_producer_enter();
+	if (!producer)
+		return;
+	if (producer->sampler.counts && !is_paused())
+		torsh_cpu_add(&producer->sampler.counts->frees, UINT64_MAX);
+	if (producer->sampler.is_resizing) {
+		producer->sampler.is_resizing = false;
+		if (!torsh_sampled_blocks_add(block))
+			torsh_count(COUNTER_samples_lost);
+		torsh_producer_event(producer, &event, NULL);
+	}
+	torsh_producer_leave(producer);
+}

@@ -497,6 +497,17 @@ void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uin
 	}
 }
 
+struct estimate_variance torsh_sites_variance(const struct allocation_sites *sites)
+{
+	struct estimate_variance sum = {0};
+
+	for (size_t i = 0; i < sites->n; i++) {
+		sum.blocks += sites->items[i].variance.blocks;
+		sum.bytes += sites->items[i].variance.bytes;
+	}
+	return sum;
+}
+
 void torsh_sites_free(struct allocation_sites *sites)
 {
 	for (size_t i = 0; i < sites->n; i++)

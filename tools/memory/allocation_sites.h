@@ -113,6 +113,9 @@ const char *torsh_site_module(const struct allocation_site *site);
 /* Add up the blocks and bytes of all sites. */
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes);
 
+/* Returns the variance of these sums. */
+struct estimate_variance torsh_sites_variance(const struct allocation_sites *sites);
+
 /* Free the sites. */
 void torsh_sites_free(struct allocation_sites *sites);
 

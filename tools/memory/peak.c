@@ -47,3 +47,15 @@ void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak,
 	for (size_t i = 0; i < recording->n_processes; i++)
 		torsh_sites_collect(sites, recording->processes[i], SITES_SESSION_PEAK);
 }
+
+struct estimate_variance torsh_peak_variance(const struct peak *peak,
+					     const struct recording *recording)
+{
+	struct allocation_sites sites = {0};
+	struct estimate_variance variance;
+
+	torsh_peak_collect(&sites, peak, recording);
+	variance = torsh_sites_variance(&sites);
+	torsh_sites_free(&sites);
+	return variance;
+}

@@ -41,6 +41,7 @@ const struct metrics_process *torsh_overview_metrics(const struct overview *over
 /* Sums over the processes of the page. */
 struct overview_sums {
 	uint64_t allocs, frees, reallocs, alloc_bytes, temporary;
+	bool is_sampled; /* some heap: temporary is not known */
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
 	uint64_t waited_ns, ring_bytes, delivered;
 	uint64_t n_threads;

@@ -18,6 +18,7 @@ struct overview_sums torsh_overview_sum(const struct overview *overview)
 		sums.reallocs += process->heap.reallocs;
 		sums.alloc_bytes += process->heap.alloc_bytes;
 		sums.temporary += process->heap.temporary;
+		sums.is_sampled |= process->heap.sampled_every != 0;
 		for (size_t k = 0; k < PROFILE_SIZE_CLASSES; k++)
 			sums.size_blocks[k] += process->heap.size_blocks[k];
 		sums.waited_ns += process->waited_ns;
@@ -80,7 +81,7 @@ static void emit_heap(struct json_writer *json, const struct overview_sums *sums
 	torsh_json_put_u64(json, "frees", sums->frees);
 	torsh_json_put_u64(json, "reallocations", sums->reallocs);
 	torsh_json_put_u64(json, "allocated_bytes", sums->alloc_bytes);
-	torsh_json_put_u64(json, "temporary", sums->temporary);
+	torsh_json_put_known(json, "temporary", !sums->is_sampled, sums->temporary);
 	torsh_json_begin_array(json, "sizes");
 	for (unsigned i = 0; i < PROFILE_SIZE_CLASSES; i++) {
 		if (!sums->size_blocks[i])

@@ -11,6 +11,7 @@
 #include "tools/base/size.h"
 #include "tools/recording/losses.h"
 #include "tools/report/findings.h"
+#include "tools/report/sites/interval_text.h"
 #include "tools/report/text.h"
 
 #define PROCESSES_SHOWN 12
@@ -86,6 +87,8 @@ static void print_leaks(const struct overview *overview)
 		torsh_text_heading(stdout, "Leaks: none are among what was recorded");
 	else
 		torsh_text_heading(stdout, "No leaks");
+	torsh_interval_text(stdout, "", leaks->bytes, leaks->blocks,
+			    torsh_sites_variance(&leaks->found));
 	if (leaks->alive_blocks)
 		torsh_text_alive(stdout, leaks, overview->suppress);
 	torsh_text_unknown_heaps(stdout, overview->processes, overview->n_processes,
@@ -123,6 +126,9 @@ static void print_peak(const struct overview *overview)
 					    at));
 	else
 		torsh_text_heading(stdout, "Peak: nothing is known about the heap");
+	if (peak->is_known)
+		torsh_interval_text(stdout, "", peak->bytes, peak->blocks,
+				    torsh_peak_variance(peak, overview->recording));
 	if (process && overview->n_processes > 1)
 		printf("of %s (pid %" PRIu32 "), the highest of all processes\n",
 		       torsh_recording_program_name(process), process->pid);

@@ -86,6 +86,29 @@ void torsh_parts_emit_scope(struct json_writer *json, const struct allocation_si
 	emit_step(json, "last_step", site->last_step);
 }
 
+static void emit_ends(struct json_writer *json, const char *name, uint64_t estimate,
+		      double variance)
+{
+	struct estimate_interval interval = torsh_estimate_interval(estimate, variance);
+
+	torsh_json_begin_array(json, name);
+	torsh_json_put_u64(json, NULL, interval.low);
+	torsh_json_put_u64(json, NULL, interval.high);
+	torsh_json_end_array(json);
+}
+
+void torsh_parts_emit_interval(struct json_writer *json, uint64_t sampled_every, uint64_t bytes,
+			       uint64_t blocks, struct estimate_variance variance)
+{
+	if (!sampled_every)
+		return;
+	torsh_json_begin_object(json, "interval");
+	torsh_json_put_u64(json, "sampled_every", sampled_every);
+	emit_ends(json, "bytes", bytes, variance.bytes);
+	emit_ends(json, "blocks", blocks, variance.blocks);
+	torsh_json_end_object(json);
+}
+
 void torsh_parts_begin_site(struct json_writer *json, const struct allocation_site *site)
 {
 	torsh_json_begin_object(json, NULL);
@@ -94,6 +117,9 @@ void torsh_parts_begin_site(struct json_writer *json, const struct allocation_si
 	torsh_json_put_u64(json, "bytes", site->bytes);
 	torsh_json_put_u64(json, "blocks", site->blocks);
 	torsh_json_put_u64(json, "pid", site->process->pid);
+	if (site->what == SITE_OF_BLOCKS)
+		torsh_parts_emit_interval(json, site->process->heap.sampled_every, site->bytes,
+					  site->blocks, site->variance);
 	torsh_parts_emit_scope(json, site);
 }
 
@@ -190,6 +216,8 @@ void torsh_parts_begin_process(struct json_writer *json, const struct recorded_p
 	torsh_recording_end_name(process, end, sizeof(end));
 	torsh_json_put_u64(json, "pid", process->pid);
 	torsh_json_put_u64(json, "ppid", process->parent_pid);
+	if (process->heap.sampled_every)
+		torsh_json_put_u64(json, "sampled_every", process->heap.sampled_every);
 	torsh_json_put_text(json, "program", process->program);
 	emit_texts(json, "arguments", process->arguments, process->n_arguments);
 	emit_rank(json, process->rank);

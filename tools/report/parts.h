@@ -76,4 +76,11 @@ void torsh_parts_emit_note_items(struct json_writer *json,
 void torsh_parts_emit_omitted(struct json_writer *json, const struct allocation_sites *sites,
 			      size_t first);
 
+/*
+ * Emit "interval", the 95 % intervals of estimates from samples taken every so many bytes; nothing
+ * if that is 0.
+ */
+void torsh_parts_emit_interval(struct json_writer *json, uint64_t sampled_every, uint64_t bytes,
+			       uint64_t blocks, struct estimate_variance variance);
+
 #endif

@@ -12,6 +12,7 @@
 #include "tools/base/size.h"
 #include "tools/base/utf8.h"
 #include "tools/recording/losses.h"
+#include "tools/report/sites/interval_text.h"
 #include "tools/terminal/style.h"
 
 #define PACKAGES_SHOWN 3u
@@ -184,6 +185,7 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 		fputs(", kept by the framework's allocator and not given out", out);
 	fputs(site->is_arena ? ", CPython arena: the line that made it grow is shown\n" : "\n",
 	      out);
+	torsh_interval_text(out, "     ", site->bytes, site->blocks, site->variance);
 	if (site->has_times) {
 		char first[SIZE_TEXT_BYTES], last[SIZE_TEXT_BYTES];
 		uint64_t start_ns = site->process->start_ns;

@@ -189,6 +189,9 @@ void torsh_leaks_json(const struct leaks_view *view)
 	emit_device(&json, view);
 	torsh_json_put_known(&json, "leaked_bytes", is_known, leaks->bytes);
 	torsh_json_put_known(&json, "leaked_blocks", is_known, leaks->blocks);
+	if (!leaks->device)
+		torsh_parts_emit_interval(&json, first->heap.sampled_every, leaks->bytes,
+					  leaks->blocks, torsh_sites_variance(&leaks->found));
 	emit_amount(&json, "alive", is_known, leaks->alive_bytes, leaks->alive_blocks);
 	torsh_json_put_known(&json, "usable_bytes", leaks->usable_is_known, leaks->usable_bytes);
 	if (leaks->usable_is_known)

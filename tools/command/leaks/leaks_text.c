@@ -7,6 +7,7 @@
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
 #include "tools/report/selection.h"
+#include "tools/report/sites/interval_text.h"
 #include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
@@ -265,6 +266,8 @@ void torsh_leaks_text(const struct leaks_view *view)
 
 	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
 	print_heading(view);
+	torsh_interval_text(stdout, "", leaks->bytes, leaks->blocks,
+			    torsh_sites_variance(&leaks->found));
 	print_window(leaks);
 	print_leaking(view);
 	if (!leaks->device)

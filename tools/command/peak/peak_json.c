@@ -105,6 +105,9 @@ void torsh_peak_json(const struct peak_view *view)
 	torsh_json_put_known(&json, "peak_blocks", peak->is_known && !view->device.is_all,
 			     peak->blocks);
 	torsh_json_put_known(&json, "at_ns", peak->is_known, peak->at_ns);
+	if (process && !view->device.name)
+		torsh_parts_emit_interval(&json, process->heap.sampled_every, peak->bytes,
+					  peak->blocks, view->variance);
 	if (peak->late_changes)
 		torsh_json_put_u64(&json, "late_changes", peak->late_changes);
 	emit_device(&json, view);

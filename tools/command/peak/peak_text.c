@@ -6,6 +6,7 @@
 #include "tools/base/size.h"
 #include "tools/command/peak/peak_view.h"
 #include "tools/report/device_refusals_report.h"
+#include "tools/report/sites/interval_text.h"
 #include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
@@ -54,6 +55,7 @@ static void print_heading(const struct peak_view *view)
 		torsh_text_blocks(view->peak.blocks, blocks),
 		torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0,
 				    at));
+	torsh_interval_text(stdout, "", view->peak.bytes, view->peak.blocks, view->variance);
 	if (view->peak.late_changes)
 		printf("%" PRIu64
 		       " changes reached the writer after younger ones of other processes: the peak of all together may "

@@ -23,6 +23,7 @@ struct peak_view {
 	const struct reading *reading;
 	struct device_view device;
 	struct peak peak;
+	struct estimate_variance variance; /* of its bytes and blocks */
 	/*
 	 * The process with the shown address space: that of the peak, else the one that mapped
 	 * most.

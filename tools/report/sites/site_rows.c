@@ -9,6 +9,7 @@
 #include "tools/base/size.h"
 #include "tools/frames/folded_stack.h"
 #include "tools/frames/short_name.h"
+#include "tools/report/sites/interval_text.h"
 #include "tools/terminal/columns.h"
 #include "tools/terminal/style.h"
 #include "tools/terminal/width.h"
@@ -205,6 +206,8 @@ static void print_site(FILE *out, const struct site_rows *rows, size_t i, bool s
 	torsh_folded_stack(&stack, frames, site->n_frames, max_rows, directory);
 	print_numbers(out, rows, i, shows_growth);
 	print_where(out, rows, site, &stack, NUMBERS_COLUMNS + (shows_growth ? GROWTH_COLUMNS : 0));
+	if (!rows->is_change)
+		torsh_interval_text(out, "      ", site->bytes, site->blocks, site->variance);
 	print_scope(out, site);
 	for (size_t k = 0; k < stack.n; k++) {
 		const struct folded_row *row = &stack.rows[k];

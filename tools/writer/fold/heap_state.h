@@ -181,21 +181,6 @@ static inline uint32_t torsh_heap_site(struct heap *heap, uint32_t stack)
 	return __builtin_expect(site != 0, 1) ? site : torsh_heap_add_site(heap, stack);
 }
 
-/* Prefetch the slot that torsh_heap_site reads for the stack. */
-static inline void torsh_heap_prefetch_slot(const struct heap *heap, uint32_t stack)
-{
-	torsh_number_index_prefetch(&heap->site_index, torsh_site_hash(stack));
-}
-
-/* Prefetch the site that the slot names, once that is in the cache. */
-static inline void torsh_heap_prefetch_site(const struct heap *heap, uint32_t stack)
-{
-	uint32_t hash = torsh_site_hash(stack),
-		 i = torsh_number_index_home(&heap->site_index, hash);
-
-	__builtin_prefetch(&heap->sites[torsh_number_index_next(&heap->site_index, hash, &i)], 1);
-}
-
 struct heap_alloc {
 	uint64_t stamp;
 	uint64_t address; /* not 0 */

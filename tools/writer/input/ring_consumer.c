@@ -19,7 +19,7 @@ struct ring_consumer *torsh_ring_consumer_create(void)
 {
 	struct ring_consumer *consumer = torsh_memory_alloc(sizeof(*consumer));
 
-	consumer->stacks[0] = consumer->hashes[0] = 0;
+	consumer->path[0] = (struct hashed_stack){0};
 	consumer->cold = NULL;
 	consumer->capacity = FIRST_BYTES;
 	consumer->bytes = torsh_memory_new(consumer->capacity, 1);
@@ -34,9 +34,8 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
 	consumer->begin = consumer->end = 0;
 	consumer->first = consumer->n_events = 0;
 	consumer->depth = 0;
-	memset(consumer->change_hashes, 0, sizeof(consumer->change_hashes));
-	memset(consumer->change_stacks, 0, sizeof(consumer->change_stacks));
-	consumer->recent = CODEC_NOT_RECENT;
+	memset(consumer->changes, 0, sizeof(consumer->changes));
+	consumer->change = NULL;
 	consumer->bound = consumer->busy_head = consumer->busy_since_ns = 0;
 	consumer->n_decoded = consumer->n_bytes = 0;
 	consumer->heap = (struct heap_producer){0};
@@ -229,109 +228,147 @@ bool torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
 	return consumer->broken || torsh_ring_committed(&consumer->ring, UINT64_MAX, &is_busy) == 0;
 }
 
+/* Map the ids to numbers and compute the path hashes; prefetches the slots of the index. */
+static const char *hash_frames(struct hashed_stack *path, struct consumer_tables *tables,
+			       const struct codec_stack *stack, uint32_t *numbers)
+{
+	for (uint32_t i = 0; i < stack->n; i++) {
+		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
+
+		if (number < 0)
+			return "it named an address that the channel doesn't have";
+		numbers[i] = (uint32_t)number;
+		path[i + 1].hash = torsh_stacks_hash(path[i].hash, numbers[i]);
+		torsh_stacks_prefetch(tables->stacks, path[i + 1].hash);
+	}
+	for (uint32_t i = 1; i < stack->n; i++)
+		torsh_stacks_prefetch_row(tables->stacks, path[i + 1].hash);
+	return NULL;
+}
+
 /*
- * Events are decoded in batches, in passes over all events of a batch: each pass prefetches what the
- * next one reads, so that the tables' cache misses overlap instead of following one another.
- *
- *	read_events	bytes to events and changes of the stack; prefetches blocks and addresses
- *	hash_changes	addresses to hashes of paths; prefetches the stacks' slots
- *	prefetch_rows	prefetches the stacks' rows
- *	push_changes	paths to stacks; prefetches the sites' slots
- *	prefetch_sites	prefetches the sites
- *	set_sites	stacks to sites
+ * Returns the number of frames that this change added to the same stack before; 0 if the stack
+ * differs.
  */
-#define BATCH_EVENTS 64u
-#define BATCH_IDS 1024u
-#define ROWS_IN_CACHE (1u << 15) /* stacks whose rows and sites need no prefetch */
-#define STACK_IS_CURRENT 1u /* in stack_or_site until push_changes */
+static bool repeat_change(struct ring_consumer *consumer, const struct codec_stack *stack,
+			  uint32_t depth)
+{
+	struct consumer_change *change = &consumer->changes[stack->recent];
 
-struct batch_change {
-	uint32_t event; /* number of the first event after it */
-	uint32_t n_decoded; /* number of events before it, in all */
-	uint32_t depth; /* of the stack that frames are added to */
-	uint32_t first, n; /* the frames, in the arrays below */
-	uint32_t recent;
-	bool is_repeated;
-	bool is_known; /* the hashes were found among the recent changes */
-};
+	if (change->n != stack->n || change->base != consumer->path[depth].stack || !change->n)
+		return false;
+	for (uint32_t i = 0; i < change->n; i++)
+		consumer->path[depth + 1 + i] = change->path[i];
+	consumer->change = change;
+	return true;
+}
 
-struct batch {
-	uint32_t first; /* number of its first event */
-	uint32_t n_changes, n_ids;
-	struct batch_change changes[BATCH_EVENTS];
-	uint32_t recent[BATCH_EVENTS]; /* of each event's stack */
-	uint32_t ids[BATCH_IDS], hashes[BATCH_IDS];
-};
+static void keep_change(struct ring_consumer *consumer, const struct codec_stack *stack,
+			uint32_t depth)
+{
+	struct consumer_change *change = &consumer->changes[stack->recent];
+
+	change->base = consumer->path[depth].stack;
+	change->n = stack->n;
+	change->site = 0;
+	for (uint32_t i = 0; i < stack->n; i++)
+		change->path[i] = consumer->path[depth + 1 + i];
+	consumer->change = change;
+}
 
 /* Returns NULL, or the reason why these ids are not a valid stack. */
-static const char *read_change(struct ring_consumer *consumer, struct consumer_tables *tables,
-			       struct batch *batch, const struct codec_stack *stack)
+static const char *change_stack(struct ring_consumer *consumer, struct consumer_tables *tables,
+				const struct codec_stack *stack)
 {
-	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : consumer->depth - stack->pop;
+	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : consumer->depth - stack->pop,
+		 numbers[CODEC_STACK_IDS];
+	struct hashed_stack *path;
+	const char *why;
 
 	if (depth > consumer->depth)
 		return "it left more frames than its stack had";
 	if (stack->n > STACK_DEPTH_MAX - depth)
 		return "its stack grew too deep";
-	batch->changes[batch->n_changes++] = (struct batch_change){
-		.event = consumer->n_events,
-		.n_decoded = (uint32_t)consumer->n_decoded,
-		.depth = depth,
-		.first = batch->n_ids,
-		.n = stack->n,
-		.recent = stack->recent,
-		.is_repeated = stack->is_repeated,
-	};
-	for (uint32_t i = 0; i < stack->n; i++) {
-		batch->ids[batch->n_ids++] = stack->ids[i];
-		torsh_code_prefetch(tables->code, stack->ids[i]);
-	}
 	consumer->depth = depth + stack->n;
+	consumer->change = NULL;
+	if (stack->is_repeated && repeat_change(consumer, stack, depth))
+		return NULL;
+	path = &consumer->path[depth];
+	why = hash_frames(path, tables, stack, numbers);
+	if (why)
+		return why;
+	for (uint32_t i = 0; i < stack->n; i++)
+		path[i + 1].stack = torsh_stacks_push(tables->stacks, path[i].stack, numbers[i],
+						      path[i + 1].hash);
+	if (stack->recent != CODEC_NOT_RECENT)
+		keep_change(consumer, stack, depth);
 	return NULL;
 }
 
-/* Returns NULL, or the reason why the event is invalid. */
-static const char *take_alloc(struct consumed_event *out, struct consumer_tables *tables,
-			      const struct event *event)
+static uint32_t stack_of(const struct ring_consumer *consumer, const struct codec_stack *stack)
 {
+	return stack->form == CODEC_STACK_NONE ? 0 : consumer->path[consumer->depth].stack;
+}
+
+/* The site of the thread's stack, or the empty site. */
+static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *tables,
+			uint32_t stack)
+{
+	struct consumer_change *change = stack ? consumer->change : NULL;
+
+	if (change && change->site)
+		return change->site;
+	stack = torsh_heap_site(tables->heap, stack);
+	if (change)
+		change->site = stack;
+	return stack;
+}
+
+/* Returns NULL, or the reason why the event is invalid. */
+static const char *take_alloc(struct ring_consumer *consumer, struct consumer_tables *tables,
+			      const struct event *event, uint32_t stack)
+{
+	struct consumed_event *out = &consumer->events[consumer->n_events];
+
 	if (!event->alloc.address || event->alloc.size > LIVE_SIZE_MAX)
 		return "it allocated a block that can't be";
 	out->address = event->alloc.address;
 	out->size = event->alloc.size;
 	out->usable = event->alloc.usable;
 	out->entry = (uint16_t)event->alloc.entry;
+	out->stack_or_site = site_of(consumer, tables, stack);
 	torsh_live_prefetch(&tables->heap->live, out->address);
+	__builtin_prefetch(&tables->heap->sites[out->stack_or_site], 1);
 	return NULL;
 }
 
-static void take_cold(struct ring_consumer *consumer, const struct event *event)
+static void take_cold(struct ring_consumer *consumer, const struct event *event, uint32_t stack)
 {
 	if (!consumer->cold)
 		consumer->cold = torsh_memory_new(RING_CONSUMER_EVENTS, sizeof(*consumer->cold));
 	consumer->cold[consumer->n_events] = *event;
+	consumer->events[consumer->n_events].stack_or_site = stack;
 }
 
 /*
- * Returns NULL, or the reason why the event is invalid. STACK events are only a change; others wait
+ * Returns NULL, or the reason why the event is invalid. STACK events are complete here; others wait
  * to be folded.
  */
-static inline const char *take_event(struct ring_consumer *consumer, struct consumer_tables *tables,
-				     struct batch *batch, const struct event *event,
-				     const struct codec_stack *stack)
+static const char *take_event(struct ring_consumer *consumer, struct consumer_tables *tables,
+			      const struct event *event, const struct codec_stack *stack)
 {
 	struct consumed_event *out = &consumer->events[consumer->n_events];
 	const char *why = NULL;
 
 	if (stack->form == CODEC_STACK_GIVEN)
-		why = read_change(consumer, tables, batch, stack);
+		why = change_stack(consumer, tables, stack);
 	if (why || event->id == EVENT_STACK)
 		return why;
 	out->stamp = event->stamp;
 	out->id = (uint16_t)event->id;
-	out->stack_or_site = stack->form == CODEC_STACK_NONE ? 0 : STACK_IS_CURRENT;
 	switch (event->id) {
 	case EVENT_ALLOC:
-		why = take_alloc(out, tables, event);
+		why = take_alloc(consumer, tables, event, stack_of(consumer, stack));
 		break;
 	case EVENT_FREE:
 	case EVENT_REALLOC_BEGIN:
@@ -339,222 +376,12 @@ static inline const char *take_event(struct ring_consumer *consumer, struct cons
 		torsh_live_prefetch(&tables->heap->live, out->address);
 		break;
 	default:
-		take_cold(consumer, event);
+		take_cold(consumer, event, stack_of(consumer, stack));
 		break;
 	}
 	if (!why)
 		consumer->n_events++;
 	return why;
-}
-
-/* Returns true if another event of any size has room in the batch. */
-static bool has_room(const struct ring_consumer *consumer, const struct batch *batch)
-{
-	return consumer->n_events - batch->first < BATCH_EVENTS &&
-	       consumer->n_events < RING_CONSUMER_EVENTS && batch->n_changes < BATCH_EVENTS &&
-	       batch->n_ids <= BATCH_IDS - CODEC_STACK_IDS;
-}
-
-/* Set *is_at_end if no whole event is left. Returns NULL, or the reason why decoding stops. */
-static const char *read_events(struct ring_consumer *consumer, struct consumer_tables *tables,
-			       struct batch *batch, bool *is_at_end)
-{
-	struct codec_stack stack;
-	struct event event;
-
-	while (has_room(consumer, batch)) {
-		const char *why;
-		long n = consumer->begin == consumer->end
-				 ? 0
-				 : torsh_codec_decode(
-					   &consumer->codec, consumer->bytes + consumer->begin,
-					   consumer->end - consumer->begin, &event, &stack);
-
-		/*
-		 * Copies end at event boundaries; an event is cut only if the ring was not copied
-		 * whole.
-		 */
-		*is_at_end = n == 0;
-		if (n == 0)
-			return NULL;
-		if (n < 0)
-			return "it sent bytes that are no event";
-		why = take_event(consumer, tables, batch, &event, &stack);
-		if (why)
-			return why;
-		consumer->n_decoded++;
-		consumer->begin += (uint32_t)n;
-	}
-	return NULL;
-}
-
-/* Replace the ids by the addresses' numbers. Returns false if there is no such address. */
-static bool map_ids(struct consumer_tables *tables, uint32_t *ids, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		int64_t number = torsh_code_number(tables->code, ids[i]);
-
-		if (number < 0)
-			return false;
-		ids[i] = (uint32_t)number;
-	}
-	return true;
-}
-
-static bool has_hashes(const struct consumer_change_hashes *known,
-		       const struct batch_change *change, uint32_t base)
-{
-	return change->is_repeated && known->n && known->n == change->n && known->base == base;
-}
-
-/* Returns false if the change names an address that the channel doesn't have. */
-static bool hash_change(struct ring_consumer *consumer, struct consumer_tables *tables,
-			struct batch *batch, struct batch_change *change)
-{
-	struct consumer_change_hashes *known = change->recent == CODEC_NOT_RECENT
-						       ? NULL
-						       : &consumer->change_hashes[change->recent];
-	uint32_t *path = &consumer->hashes[change->depth], *hashes = &batch->hashes[change->first],
-		 *numbers = &batch->ids[change->first];
-
-	if (!map_ids(tables, numbers, change->n))
-		return false;
-	if (known && has_hashes(known, change, path[0])) {
-		for (uint32_t i = 0; i < change->n; i++)
-			hashes[i] = path[i + 1] = known->path[i];
-		change->is_known = true;
-		return true;
-	}
-	if (known)
-		known->base = path[0];
-	for (uint32_t i = 0; i < change->n; i++) {
-		hashes[i] = path[i + 1] = torsh_stacks_hash(path[i], numbers[i]);
-		torsh_stacks_prefetch(tables->stacks, hashes[i]);
-		if (known)
-			known->path[i] = hashes[i];
-	}
-	if (known)
-		known->n = change->n;
-	return true;
-}
-
-/*
- * Returns NULL, or the reason why a change is invalid; then the batch ends before it, and what was
- * read after it is dropped.
- */
-static const char *hash_changes(struct ring_consumer *consumer, struct consumer_tables *tables,
-				struct batch *batch)
-{
-	for (uint32_t i = 0; i < batch->n_changes; i++) {
-		struct batch_change *change = &batch->changes[i];
-
-		if (hash_change(consumer, tables, batch, change))
-			continue;
-		consumer->n_events = change->event;
-		consumer->n_decoded -= (uint32_t)consumer->n_decoded - change->n_decoded;
-		batch->n_changes = i;
-		return "it named an address that the channel doesn't have";
-	}
-	return NULL;
-}
-
-static void prefetch_rows(const struct consumer_tables *tables, const struct batch *batch)
-{
-	for (uint32_t i = 0; i < batch->n_changes; i++) {
-		const struct batch_change *change = &batch->changes[i];
-
-		for (uint32_t k = 0; !change->is_known && k < change->n; k++)
-			torsh_stacks_prefetch_row(tables->stacks, batch->hashes[change->first + k]);
-	}
-}
-
-static void push_change(struct ring_consumer *consumer, struct consumer_tables *tables,
-			const struct batch *batch, const struct batch_change *change)
-{
-	struct consumer_change_stacks *known = change->recent == CODEC_NOT_RECENT
-						       ? NULL
-						       : &consumer->change_stacks[change->recent];
-	uint32_t *path = &consumer->stacks[change->depth];
-
-	consumer->recent = change->n ? change->recent : CODEC_NOT_RECENT;
-	consumer->depth = change->depth + change->n;
-	if (known && change->is_repeated && known->n && known->n == change->n &&
-	    known->base == path[0]) {
-		for (uint32_t i = 0; i < change->n; i++)
-			path[i + 1] = known->path[i];
-		return;
-	}
-	for (uint32_t i = 0; i < change->n; i++)
-		path[i + 1] =
-			torsh_stacks_push(tables->stacks, path[i], batch->ids[change->first + i],
-					  batch->hashes[change->first + i]);
-	if (!known)
-		return;
-	*known = (struct consumer_change_stacks){.base = path[0], .n = change->n};
-	for (uint32_t i = 0; i < change->n; i++)
-		known->path[i] = path[i + 1];
-}
-
-static void push_changes(struct ring_consumer *consumer, struct consumer_tables *tables,
-			 struct batch *batch)
-{
-	uint32_t next = 0;
-
-	for (uint32_t i = batch->first; i < consumer->n_events; i++) {
-		struct consumed_event *event = &consumer->events[i];
-
-		while (next < batch->n_changes && batch->changes[next].event <= i)
-			push_change(consumer, tables, batch, &batch->changes[next++]);
-		batch->recent[i - batch->first] = CODEC_NOT_RECENT;
-		if (!event->stack_or_site)
-			continue;
-		event->stack_or_site = consumer->stacks[consumer->depth];
-		if (event->id != EVENT_ALLOC)
-			continue;
-		batch->recent[i - batch->first] = consumer->recent;
-		torsh_heap_prefetch_slot(tables->heap, event->stack_or_site);
-	}
-	while (next < batch->n_changes)
-		push_change(consumer, tables, batch, &batch->changes[next++]);
-}
-
-/* The site of an allocation's stack, or the empty site. */
-static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *tables,
-			uint32_t stack, uint32_t recent)
-{
-	struct consumer_change_stacks *known =
-		recent == CODEC_NOT_RECENT ? NULL : &consumer->change_stacks[recent];
-
-	/* A later change of the batch may have taken its place. */
-	if (known && (!known->n || known->path[known->n - 1] != stack))
-		known = NULL;
-	if (known && known->site)
-		return known->site;
-	stack = torsh_heap_site(tables->heap, stack);
-	if (known)
-		known->site = stack;
-	return stack;
-}
-
-static void prefetch_sites(const struct ring_consumer *consumer,
-			   const struct consumer_tables *tables, const struct batch *batch)
-{
-	for (uint32_t i = batch->first; i < consumer->n_events; i++) {
-		if (consumer->events[i].id == EVENT_ALLOC)
-			torsh_heap_prefetch_site(tables->heap, consumer->events[i].stack_or_site);
-	}
-}
-
-static void set_sites(struct ring_consumer *consumer, struct consumer_tables *tables,
-		      const struct batch *batch)
-{
-	for (uint32_t i = batch->first; i < consumer->n_events; i++) {
-		struct consumed_event *event = &consumer->events[i];
-
-		if (event->id == EVENT_ALLOC)
-			event->stack_or_site = site_of(consumer, tables, event->stack_or_site,
-						       batch->recent[i - batch->first]);
-	}
 }
 
 void torsh_ring_consumer_end(struct ring_consumer *consumer)
@@ -566,30 +393,29 @@ void torsh_ring_consumer_end(struct ring_consumer *consumer)
 
 uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consumer_tables *tables)
 {
-	const char *why = NULL;
-	bool is_at_end = false;
+	struct codec_stack stack;
+	struct event event;
 
 	consumer->first = consumer->n_events = 0;
-	while (!why && !is_at_end && consumer->n_events < RING_CONSUMER_EVENTS) {
-		uint32_t depth = consumer->depth;
-		struct batch batch;
-		const char *earlier;
+	while (consumer->n_events < RING_CONSUMER_EVENTS && consumer->begin < consumer->end) {
+		const char *why;
+		long n = torsh_codec_decode(&consumer->codec, consumer->bytes + consumer->begin,
+					    consumer->end - consumer->begin, &event, &stack);
 
-		batch.first = consumer->n_events;
-		batch.n_changes = batch.n_ids = 0;
-		why = read_events(consumer, tables, &batch, &is_at_end);
-		earlier = hash_changes(consumer, tables, &batch);
-		why = earlier ? earlier : why;
-		/* The changes set it again, one by one. */
-		consumer->depth = depth;
-		if (tables->stacks->n_rows > ROWS_IN_CACHE)
-			prefetch_rows(tables, &batch);
-		push_changes(consumer, tables, &batch);
-		if (tables->stacks->n_rows > ROWS_IN_CACHE)
-			prefetch_sites(consumer, tables, &batch);
-		set_sites(consumer, tables, &batch);
+		/*
+		 * Copies end at event boundaries; an event is cut only if the ring was not copied
+		 * whole.
+		 */
+		if (n == 0)
+			break;
+		why = n < 0 ? "it sent bytes that are no event"
+			    : take_event(consumer, tables, &event, &stack);
+		if (why) {
+			torsh_ring_consumer_break(consumer, why);
+			break;
+		}
+		consumer->n_decoded++;
+		consumer->begin += (uint32_t)n;
 	}
-	if (why)
-		torsh_ring_consumer_break(consumer, why);
 	return consumer->n_events;
 }

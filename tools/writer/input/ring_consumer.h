@@ -31,21 +31,14 @@ struct consumed_event {
 };
 
 /*
- * The results of one of the codec's recent changes of the stack. Replaced whenever the codec's
- * change is, so they are valid for any stack with the same base. The hashes of several changes are
- * computed before the stacks, so each has its own base.
+ * The result of one of the codec's recent changes of the stack. Replaced whenever the codec's
+ * change is, so it is valid for any stack with the same base.
  */
-struct consumer_change_hashes {
-	uint32_t base; /* hash of the stack that frames were added to */
-	uint32_t n; /* frames added; 0: unknown */
-	uint32_t path[CODEC_CHANGE_IDS];
-};
-
-struct consumer_change_stacks {
+struct consumer_change {
 	uint32_t base; /* the stack that frames were added to */
 	uint32_t n; /* frames added; 0: unknown */
 	uint32_t site; /* of the resulting stack; 0: not looked up yet */
-	uint32_t path[CODEC_CHANGE_IDS];
+	struct hashed_stack path[CODEC_CHANGE_IDS];
 };
 
 /* Where a ring consumer decodes to: its process's tables. */
@@ -69,10 +62,9 @@ struct ring_consumer {
 
 	uint32_t depth;
 	/* [i]: the outermost i frames; [depth] is the thread's stack */
-	uint32_t stacks[STACK_DEPTH_MAX + 1], hashes[STACK_DEPTH_MAX + 1];
-	struct consumer_change_hashes change_hashes[CODEC_RECENT];
-	struct consumer_change_stacks change_stacks[CODEC_RECENT];
-	uint32_t recent; /* the change that produced the thread's stack; CODEC_NOT_RECENT */
+	struct hashed_stack path[STACK_DEPTH_MAX + 1];
+	struct consumer_change changes[CODEC_RECENT];
+	struct consumer_change *change; /* the change that produced the thread's stack, or NULL */
 
 	uint64_t bound; /* order.h: as of the last copy */
 	uint64_t busy_head; /* head at which the ring is busy without progress */

@@ -69,10 +69,4 @@ static inline int64_t torsh_code_number(struct code_table *table, uint32_t id)
 	return torsh_code_add(table, id);
 }
 
-/* Prefetch what torsh_code_number reads for the id. */
-static inline void torsh_code_prefetch(const struct code_table *table, uint32_t id)
-{
-	__builtin_prefetch(&table->numbers[id]);
-}
-
 #endif

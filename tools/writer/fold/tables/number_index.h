@@ -46,12 +46,6 @@ static inline uint32_t torsh_number_index_home(const struct number_index *index,
 	return (uint32_t)((uint64_t)hash * index->n_slots >> 32);
 }
 
-/* Prefetch the first slot for a hash. */
-static inline void torsh_number_index_prefetch(const struct number_index *index, uint32_t hash)
-{
-	__builtin_prefetch(&index->slots[torsh_number_index_home(index, hash)]);
-}
-
 /*
  * Returns the number of the next row that may have the hash, from slot *i on, which moves past it;
  * 0: there is none.

@@ -31,6 +31,12 @@ struct stack_table {
 	struct number_index index; /* of the rows but the empty stack's, by the hash of the path */
 };
 
+/* A stack and the hash of its path. */
+struct hashed_stack {
+	uint32_t stack;
+	uint32_t hash;
+};
+
 /* Create a table with the empty stack. */
 void torsh_stacks_create(struct stack_table *table);
 
@@ -57,7 +63,7 @@ uint32_t torsh_stacks_below(struct stack_table *table, uint32_t parent, uint32_t
 /* Prefetch the slot of the path with that hash. */
 static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32_t hash)
 {
-	torsh_number_index_prefetch(&table->index, hash);
+	__builtin_prefetch(&table->index.slots[torsh_number_index_home(&table->index, hash)]);
 }
 
 /* Prefetch the row that the slot names, once that is in the cache. */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Fresh frames become cached ones, with the slots that prove them. */
+#include "agent/stack/capture/cached_stack.h"
+
+#include "agent/stack/chain.h"
+
+static inline void add_check(struct stack *s, uint32_t *at, uintptr_t slot, uintptr_t value)
+{
+	s->list[(*at)++] = (struct check){.slot = slot, .value = value};
+}
+
+/*
+ * Add entries for the slots that the step from f to outer read by an uncommon rule; the first read
+ * come last.
+ */
+static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, struct step_frame f,
+							   struct step_frame outer, bool is_bp_used,
+							   uint64_t rule, uint32_t at)
+{
+	uintptr_t ip = torsh_untagged_ip(outer.tagged_ip);
+	bool restores_bp = is_bp_used && rule & RULE_RESTORES_BP;
+
+	if (rule & RULE_UNPROVABLE) {
+		add_check(s, &at, (uintptr_t)&s->never, 1);
+		return at;
+	}
+	if (rule & RULE_LAST || outer.sp == NO_FRAME)
+		return at;
+	switch (torsh_unwind_rule_kind(rule)) {
+	case RULE_DEREF_RBP:
+		add_check(s, &at, outer.sp - 8, ip);
+		if (restores_bp)
+			add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_bp_where(rule),
+				  outer.bp);
+		add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_offset(rule), outer.sp);
+		break;
+	case RULE_SIGNAL:
+		add_check(s, &at, f.sp + CHAIN_GREG_RIP, ip);
+		add_check(s, &at, f.sp + CHAIN_GREG_RSP, outer.sp);
+		if (is_bp_used)
+			add_check(s, &at, f.sp + CHAIN_GREG_RBP, outer.bp);
+		break;
+	case RULE_NO_INFO:
+		add_check(s, &at, outer.sp - 8, ip);
+		if (is_bp_used)
+			add_check(s, &at, outer.sp - 16, outer.bp);
+		break;
+	default:
+		add_check(s, &at, outer.sp - 8, ip);
+		if (restores_bp)
+			add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule),
+				  outer.bp);
+	}
+	return at;
+}
+
+static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct step_frame outer,
+				  bool is_bp_used, uint64_t rule, uint32_t at)
+{
+	if (!is_likely(is_simple(rule)))
+		return add_other_checks(s, f, outer, is_bp_used, rule, at);
+	/* A tagged return address equals the address. */
+	add_check(s, &at, outer.sp - 8, outer.tagged_ip);
+	if (is_bp_used && rule & RULE_RESTORES_BP)
+		add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
+	return at;
+}
+
+static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
+{
+	if (torsh_unwind_rule_kind(rule) == RULE_RSP)
+		return outer_needs_bp && !(rule & RULE_RESTORES_BP);
+	return torsh_unwind_rule_kind(rule) != RULE_SIGNAL &&
+	       torsh_unwind_rule_kind(rule) != RULE_STOP;
+}
+
+bool torsh_stack_cache_fresh(struct stack *s, uint32_t n_kept)
+{
+	struct step_frame outer = n_kept ? frame_at(&s->frames, n_kept - 1) : s->end;
+	bool needs_bp = n_kept && s->needs_bp[n_kept - 1],
+	     are_simple = n_kept && !s->stepper.is_guessing;
+	uint32_t depth = n_kept, checks = n_kept ? s->checks[n_kept - 1] : 0;
+
+	for (uint32_t i = s->n_fresh; i-- > 0; depth++) {
+		struct step_frame f = frame_at(&s->fresh, i);
+		uint64_t rule = s->fresh_rule[i];
+
+		are_simple = are_simple && is_simple(rule);
+		checks = add_checks(s, f, outer, needs_bp, rule, checks);
+		needs_bp = is_bp_needed(needs_bp, rule);
+		s->frames.sp[depth] = f.sp;
+		s->frames.tagged_ip[depth] = f.tagged_ip;
+		s->frames.bp[depth] = f.bp;
+		s->checks[depth] = checks;
+		s->needs_bp[depth] = needs_bp;
+		s->ids[depth] = torsh_unwind_rule_id(rule);
+		outer = f;
+	}
+	s->depth = depth;
+	return are_simple;
+}

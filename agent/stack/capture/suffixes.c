@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Which cached suffix makes room for a new one. */
+#include "agent/stack/capture/suffixes.h"
+
+static uint32_t take(struct suffix_cache *cache)
+{
+	uint32_t n = cache->oldest;
+
+	if (cache->n_used < cache->n_entries)
+		return cache->n_used++;
+	cache->oldest = n + 1 < cache->n_entries ? n + 1 : 1;
+	return n;
+}
+
+uint32_t torsh_suffixes_add(struct suffix_cache *cache, uint32_t pair, uint32_t generation,
+			    uint32_t *n_evicted)
+{
+	uint16_t *ways = cache->index[pair];
+	/* An older entry may have been replaced since: then another pair has it. */
+	bool is_full = ways[1] && cache->entries[ways[1]].pair == pair;
+	uint32_t n = is_full ? ways[1] : take(cache);
+	struct suffix *entry = &cache->entries[n];
+
+	*n_evicted += entry->generation == generation;
+	entry->generation = generation;
+	entry->pair = (uint16_t)pair;
+	entry->next[0] = entry->next[1] = 0;
+	ways[1] = ways[0];
+	ways[0] = (uint16_t)n;
+	return n;
+}
+
+void torsh_suffixes_clear(struct suffix_cache *cache)
+{
+	for (uint32_t i = 0; i < cache->n_used; i++)
+		cache->entries[i].generation = 0;
+}

@@ -174,12 +174,12 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 # ---- benchmarks: optimised, without frame pointers, as distributions ship programs ----------------------------------
 
 BENCH := $(BUILD)/bench
-BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
+BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
 	$(BENCH)/libempty_cupti.so $(BENCH)/launches $(BENCH)/threads \
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC)
 
-$(BENCH)/pair $(BENCH)/threads: $(BENCH)/%: test/bench/%.c $(BUILD)/flags
+$(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads: $(BENCH)/%: test/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -fomit-frame-pointer -fno-builtin -pthread -o $@ $<
 

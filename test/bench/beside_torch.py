@@ -40,8 +40,11 @@ WAYS = (
 )
 LONG = (BARE, NOOP_MODE, INPUTS, MEMORY, HEAP, ALL, THEIR_MEMORY, THEIR_ALL)
 
+STEPS = (BARE, NOOP_MODE, INPUTS, HEAP, ALL)
+
 # model, steps a repeat, ways
-MODELS = (("mlp", 500, tuple(way[0] for way in WAYS)), ("cnn", 20, LONG), ("transformer", 20, LONG))
+MODELS = (("mlp", 500, tuple(way[0] for way in WAYS)), ("cnn", 20, LONG), ("transformer", 20, LONG),
+          ("gpt", 2, STEPS), ("resnet18", 10, STEPS), ("dlrm", 20, STEPS))
 REPEATS = 9
 
 
@@ -98,9 +101,9 @@ def add_verdicts(found, verdicts):
     for ours, theirs, limit, words in ((MEMORY, THEIR_MEMORY, 0.5, "shapes and memory"), (ALL, THEIR_ALL, 0.25, "everything")):
         verdicts.at_most(f"added to a step of a tiny MLP, {words}, of what torch.profiler adds", limit,
                          added(mlp, ours) / added(mlp, theirs), "×", "{:.2f}")
-    for model in ("cnn", "transformer"):
+    for model in ("cnn", "transformer", "gpt", "resnet18", "dlrm"):
         percent = 100 * added(found[model], HEAP) / lowest(found[model][BARE])
-        verdicts.at_most(f"added to a step of a {model} by operators, tensors and the heap with stacks", 3, percent, "%")
+        verdicts.at_most(f"added to a step of a {model} by operators, tensors and the heap with stacks", 4, percent, "%")
     verdicts.at_most("recording against torch.profiler's JSON, everything", 0.1,
                      mlp[ALL].bytes_per_step / mlp[THEIR_ALL].bytes_per_step, "×", "{:.3f}")
 

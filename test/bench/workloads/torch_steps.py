@@ -35,6 +35,83 @@ def transformer():
     return model, torch.randn(8, 64, 128), torch.randn(8, 64, 10), torch.optim.Adam(model.parameters())
 
 
+class GptBlock(nn.Module):
+    """One block of a GPT, 100 M parameters."""
+
+    def __init__(self, width=2896, heads=16):
+        super().__init__()
+        self.heads = heads
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        n, length, width = x.shape
+        q, k, v = (part.view(n, length, self.heads, -1).transpose(1, 2) for part in self.qkv(self.norms[0](x)).chunk(3, -1))
+        attended = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(attended.transpose(1, 2).reshape(n, length, width))
+        return x + self.feed(self.norms[1](x))
+
+
+def gpt():
+    model = GptBlock()
+    return model, torch.randn(1, 16, 2896), torch.randn(1, 16, 2896), torch.optim.SGD(model.parameters(), 0.01)
+
+
+class Residual(nn.Module):
+    def __init__(self, n_in, n_out, stride):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(inplace=True),
+            nn.Conv2d(n_out, n_out, 3, 1, 1, bias=False), nn.BatchNorm2d(n_out))
+        self.skip = nn.Sequential()
+        if stride > 1 or n_in != n_out:
+            self.skip = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
+
+    def forward(self, x):
+        return nn.functional.relu(self.body(x) + self.skip(x))
+
+
+def resnet18():
+    """The layers of torchvision's resnet18, on small images."""
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    for n_in, n_out, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
+        layers += [Residual(n_in, n_out, stride), Residual(n_out, n_out, 1)]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+    return model, torch.randn(4, 3, 64, 64), torch.randn(4, 1000), torch.optim.SGD(model.parameters(), 0.01, 0.9)
+
+
+class Dlrm(nn.Module):
+    """26 tables, as in the Criteo data, with few rows; the products of all pairs of features."""
+
+    N_TABLES, N_ROWS, WIDTH, N_DENSE = 26, 10000, 32, 13
+
+    def __init__(self):
+        super().__init__()
+        self.tables = nn.ModuleList(
+            nn.EmbeddingBag(self.N_ROWS, self.WIDTH, mode="sum", sparse=True) for _ in range(self.N_TABLES))
+        n_pairs = (self.N_TABLES + 1) * self.N_TABLES // 2
+        self.bottom = nn.Sequential(nn.Linear(self.N_DENSE, 256), nn.ReLU(), nn.Linear(256, self.WIDTH), nn.ReLU())
+        self.top = nn.Sequential(nn.Linear(n_pairs + self.WIDTH, 256), nn.ReLU(), nn.Linear(256, 1))
+        self.pairs = torch.tril_indices(self.N_TABLES + 1, self.N_TABLES + 1, -1)
+
+    def forward(self, features):
+        dense, rows = features
+        x = self.bottom(dense)
+        vectors = torch.stack([x, *(table(indices) for table, indices in zip(self.tables, rows))], 1)
+        products = torch.bmm(vectors, vectors.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
+        return self.top(torch.cat([x, products], 1))
+
+
+def dlrm():
+    model, n = Dlrm(), 512
+    rows = torch.randint(0, Dlrm.N_ROWS, (Dlrm.N_TABLES, n, 4))
+    return model, (torch.randn(n, Dlrm.N_DENSE), rows), torch.randn(n, 1), torch.optim.SGD(model.parameters(), 0.01)
+
+
+MODELS = {"mlp": mlp, "cnn": cnn, "transformer": transformer, "gpt": gpt, "resnet18": resnet18, "dlrm": dlrm}
+
+
 def register(with_inputs):
     with open("/proc/self/maps") as maps:
         path = next(line.split()[-1] for line in maps if "libtorch_cpu" in line)
@@ -68,7 +145,7 @@ def main():
     torch.set_num_threads(1)
     # One processor for the program; what was started before has all.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    model, inputs, targets, optimizer = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[model_name]()
+    model, inputs, targets, optimizer = MODELS[model_name]()
     if observer in ("empty", "inputs"):
         register(observer == "inputs")
 

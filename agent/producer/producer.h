@@ -70,7 +70,6 @@ struct producer {
 	 */
 	_Atomic uint64_t state;
 	uint64_t n_before; /* events on the ring when the one in progress was begun */
-	struct heap_sampler sampler;
 	uint32_t slot;
 	struct ring ring;
 	struct stack *stack;
@@ -88,6 +87,7 @@ struct producer {
 	bool is_torn;
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	int tid;
+	struct heap_sampler sampler;
 	struct codec codec;
 };
 

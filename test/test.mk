@@ -177,7 +177,7 @@ BENCH := $(BUILD)/bench
 BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
 	$(BENCH)/libempty_cupti.so $(BENCH)/launches $(BENCH)/threads \
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
-bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC)
+bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC) $(MANY_SITES)
 
 $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads: $(BENCH)/%: test/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -30,8 +30,8 @@ enum recording_table {
 
 /*
  * Read a whole recording without its events and without some tables (enum recording_table, ored):
- * those stay empty, and their rows are not checked. Returns NULL with a sentence in error if nothing can
- * be read. Damaged parts are reported on stderr and skipped.
+ * those stay empty, and their rows are not checked. Returns NULL with a sentence in error if
+ * nothing can be read. Damaged parts are reported on stderr and skipped.
  *
  * While a writer holds the file: waits up to wait_s seconds for it if all processes have ended; if
  * one is alive, the current contents are read and recording->is_being_written is set.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Members that are left out of a packed chunk are gone, the others stay, and damage stays damage. */
+/* Members left out of a packed chunk are gone, the others stay, and damage stays damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -10,9 +10,9 @@
 #include "agent/modules/module_watch.h"
 
 /*
- * Call after each read of the module's unwind information for the code at pc, while no thread can unmap it (see
- * torsh_modules_find). Only pages that the kernel can read again from the file are unmapped: see
- * torsh_object_clean_span.
+ * Call after each read of the module's unwind information for the code at pc, while no thread can
+ * unmap it (see torsh_modules_find). Only pages that the kernel can read again from the file are
+ * unmapped: see torsh_object_clean_span.
  */
 void torsh_unwind_pages_were_read(const struct module *module, uintptr_t pc);
 

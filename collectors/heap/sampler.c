@@ -15,7 +15,7 @@
 /* For a producer whose counts found no memory: they are lost, and counted as that. */
 static struct heap_counts spare_counts;
 
-/* splitmix64 (Steele, Lea, Flood 2014): its output for any two states differs in half of the bits. */
+/* splitmix64 (Steele, Lea, Flood 2014): outputs of any two states differ in half of the bits. */
 static uint64_t mix(uint64_t x)
 {
 	x += UINT64_C(0x9e3779b97f4a7c15);

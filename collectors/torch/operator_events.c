@@ -20,7 +20,7 @@
 
 #define NAME_SLOTS 512u
 
-/* A name or overload of an earlier operator. Scopes make the texts of their names anew each time. */
+/* A name or overload of an earlier operator. Scopes make their names' texts anew each time. */
 struct cached_text {
 	uint32_t label;
 	uint32_t text, length; /* in the channel's text area */

@@ -4,7 +4,7 @@
  * of a training step: cold_pair WAYS DEPTH KIB PAIRS
  *
  * Before each pair KIB are written. Then the next of WAYS (at most 64) stacks of one depth leads to
- * the pair, DEPTH frames below main. Prints the nanoseconds that a pair took; the rest is not timed.
+ * the pair, DEPTH frames below main. Prints the nanoseconds of a pair; the rest is not timed.
  */
 #include <stdint.h>
 #include <stdio.h>

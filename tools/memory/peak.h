@@ -26,7 +26,7 @@ struct peak torsh_peak_choose(const struct recording *recording,
 void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak,
 			const struct recording *recording);
 
-/* Returns the variance of its bytes and blocks; 0 if they are exact, or unknown for a sum of all. */
+/* Returns the variance of its bytes and blocks; 0: they are exact, or unknown for a sum. */
 struct estimate_variance torsh_peak_variance(const struct peak *peak,
 					     const struct recording *recording);
 

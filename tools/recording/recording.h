@@ -144,11 +144,11 @@ struct recorded_heap {
 	/* freed blocks by lifetime; see Heap */
 	size_t n_lifetimes; /* 0: not recorded, or none ended */
 	/*
-	 * Bytes per sample: allocs, frees, alloc_bytes and sizes are exact, all others estimates. 0:
-	 * every block was recorded.
+	 * Bytes per sample: allocs, frees, alloc_bytes and sizes are exact, all others estimates.
+	 * 0: every block was recorded.
 	 */
 	uint64_t sampled_every;
-	uint64_t size_bytes[PROFILE_SIZE_CLASSES]; /* only then */
+	uint64_t size_bytes[PROFILE_SIZE_CLASSES]; /* of a sampled heap */
 	struct recorded_lifetime {
 		uint64_t from_ns, blocks, bytes;
 	} lifetimes[PROFILE_SIZE_CLASSES];

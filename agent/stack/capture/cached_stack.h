@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What a thread keeps between captures on x86-64: the frames of the last one with the slots that
- * prove them, recently used unwind rules and cached suffixes (suffixes.h). agent/stack/stack_x86_64.c
- * captures; the files of this folder are its parts.
+ * prove them, recently used unwind rules and cached suffixes (suffixes.h). The capture itself is in
+ * agent/stack/stack_x86_64.c; the files of this folder are its parts.
  */
 #ifndef TORSH_AGENT_STACK_CAPTURE_CACHED_STACK_H
 #define TORSH_AGENT_STACK_CAPTURE_CACHED_STACK_H
@@ -186,8 +186,8 @@ static inline bool matches_cached(struct stack *s, const struct step_frame *at, 
 uint32_t torsh_stack_walk(struct stack *s, struct step_frame at);
 
 /*
- * Replace the cached frames from n_kept on by the fresh ones; returns whether the steps between them
- * are all common ones, so that they can be a suffix.
+ * Replace the cached frames from n_kept on by the fresh ones. Returns whether the steps between
+ * them are all common ones, so that they can be a suffix.
  */
 bool torsh_stack_cache_fresh(struct stack *s, uint32_t n_kept);
 

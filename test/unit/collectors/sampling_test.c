@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Sampled heaps from end to end, without processes: gaps, weights, intervals, the set of samples. */
+/* Sampled heaps end to end, without processes: gaps, weights, intervals, the set of samples. */
 #include "tools/writer/fold/tables/sampling.h"
 
 #include <setjmp.h>

@@ -170,13 +170,13 @@ static void show_peak(struct read_options *options, struct reading *reading, con
 {
 	struct peak_view view = {.reading = reading, .device.name = device};
 
-	if (view.device.name)
+	if (view.device.name) {
 		torsh_peak_device_choose(&view);
-	else
+	} else {
 		view.peak = torsh_peak_choose(reading->recording, reading->processes,
 					      reading->n_processes);
-	view.variance = view.device.name ? (struct estimate_variance){0}
-					 : torsh_peak_variance(&view.peak, reading->recording);
+		view.variance = torsh_peak_variance(&view.peak, reading->recording);
+	}
 	view.mapper = view.peak.process ? view.peak.process : choose_mapper(reading);
 	view.heap.depth = view.mapped.depth = options->depth;
 	view.heap.view = view.mapped.view = options->view;

@@ -105,7 +105,7 @@ struct heap {
 	struct sampling sampling;
 };
 
-/* The blocks of this heap are samples at this rate; 0: they are all blocks. Call before the first. */
+/* The heap's blocks are samples at this rate; 0: they are all blocks. Call before the first. */
 void torsh_heap_sample(struct heap *heap, uint64_t rate);
 
 /* What a live block stands for: itself, or as a sample an estimated number of blocks. */

@@ -51,9 +51,9 @@ static void go_first_when_memory_runs_out(void)
 }
 
 /*
- * This affinity was chosen for the target's threads: the writer would take CPU time from them. Under
- * SCHED_BATCH it does not interrupt a running thread when it is woken, but waits for an idle CPU or
- * the end of the thread's time slice. A lower priority could not be raised again while rings are
+ * This affinity was chosen for the target's threads: the writer would take CPU time from them.
+ * Under SCHED_BATCH a writer that wakes does not preempt a running thread, but waits for an idle
+ * CPU or the end of the time slice. A lower priority could not be raised again while rings are
  * full.
  */
 static void drop_priorities(void)

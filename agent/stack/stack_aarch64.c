@@ -32,7 +32,7 @@ struct stack {
 	uint32_t generation;
 	bool is_anew;
 	uintptr_t known_page;
-	uint32_t ids[STACK_MAX_FRAMES]; /* outermost first */
+	uint32_t ids[STACK_MAX_FRAMES + STACK_READABLE]; /* outermost first */
 	uintptr_t sp[STACK_MAX_FRAMES]; /* the frame's record: its locals are above it */
 	uint64_t ip[STACK_MAX_FRAMES];
 

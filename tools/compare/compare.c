@@ -6,6 +6,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/base/size.h"
 
 /* A row's time must change by more than 1 / this of its table's total: less is noise. */
 #define LEAST_SHARE_OF_TIME 100u
@@ -204,6 +205,19 @@ static void note_unknown(struct comparison *comparison, enum compare_total total
 					  has_before ? "AFTER" : "BEFORE", what));
 }
 
+static void note_sampling(struct comparison *comparison, enum compare_side side, const char *name)
+{
+	uint64_t every = comparison->sampled_every[side];
+	char rate[SIZE_TEXT_BYTES];
+
+	if (every)
+		torsh_compare_note(
+			comparison,
+			torsh_need_text("the heap of %s was sampled, one block in %s on average: "
+					"leaks and peaks are estimates",
+					name, torsh_size_human(every, rate)));
+}
+
 static void note_problems(struct comparison *comparison)
 {
 	const char *before = comparison->programs[COMPARE_BEFORE];
@@ -215,6 +229,8 @@ static void note_problems(struct comparison *comparison)
 			torsh_need_text("BEFORE ran %s and AFTER ran %s: what they do is compared "
 					"by name, as if they were one program",
 					before, after));
+	note_sampling(comparison, COMPARE_BEFORE, "BEFORE");
+	note_sampling(comparison, COMPARE_AFTER, "AFTER");
 	note_unknown(comparison, COMPARE_leaked_bytes, "recorded heap");
 	note_unknown(comparison, COMPARE_step_median_ns, "steps");
 }

@@ -98,6 +98,8 @@ struct comparison {
 	} totals[N_COMPARE_TOTALS];
 	struct compare_rows tables[N_COMPARE_TABLES];
 	const char *programs[N_COMPARE_SIDES]; /* program of the set's first run */
+	/* bytes: the highest of the set's runs; 0: every block was recorded */
+	uint64_t sampled_every[N_COMPARE_SIDES];
 	char **notes; /* sentences about what could not be compared */
 	size_t n_notes, notes_room;
 	struct intern texts;

@@ -302,7 +302,10 @@ void torsh_comparison_measure(struct comparison *comparison, size_t run,
 {
 	struct measuring at = {.comparison = comparison, .run = run, .of = of};
 	enum compare_side side = run >= comparison->n_runs[COMPARE_BEFORE];
+	uint64_t every = torsh_recording_sampled_every(of->processes, of->n_processes);
 
+	if (every > comparison->sampled_every[side])
+		comparison->sampled_every[side] = every;
 	if (!comparison->programs[side])
 		comparison->programs[side] = torsh_intern(&comparison->texts, program_of(of));
 	measure_memory(&at);

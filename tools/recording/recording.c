@@ -211,6 +211,17 @@ bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t
 	return false;
 }
 
+uint64_t torsh_recording_sampled_every(struct recorded_process *const *processes, size_t n)
+{
+	uint64_t every = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (processes[i]->heap.sampled_every > every)
+			every = processes[i]->heap.sampled_every;
+	}
+	return every;
+}
+
 const char *torsh_recording_program_name(const struct recorded_process *process)
 {
 	const char *slash = process->program ? strrchr(process->program, '/') : NULL;

@@ -395,6 +395,12 @@ bool torsh_recording_has_heap(const struct recorded_process *process);
 /* Returns whether the heap of at least one of these n processes was recorded. */
 bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t n);
 
+/*
+ * Returns after how many bytes on average a block of these n processes was sampled, the most of
+ * them; 0: every block was recorded.
+ */
+uint64_t torsh_recording_sampled_every(struct recorded_process *const *processes, size_t n);
+
 /* Returns the last component of the program's path. */
 const char *torsh_recording_program_name(const struct recorded_process *process);
 

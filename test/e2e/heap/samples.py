@@ -80,6 +80,22 @@ def reports_say_that_figures_are_estimates():
         text = torsh(command, output, *(["-v"] if command == "report" else []))
         assert "sampled, one in 32.0 KiB" in text, f"{command}: {text}"
         assert "95 %: " in text, f"{command}: {text}"
+    assert "sampled, one in 32.0 KiB" in torsh("report", output)
+    text = torsh("check", output, "--max-leak", "100M", "--max-peak", "100M")
+    assert "sampled, one block in 32.0 KiB" in text and text.count("(estimated, 95 %: ") == 2, text
+    checked = read_report("check", output, "--max-leak", "100M")
+    expect_equal(checked["sampled_every"], 32 << 10, "the rate")
+    low, high = checked["checks"][0]["interval"]
+    assert low < checked["checks"][0]["value"] < high, checked
+    assert "the heap of AFTER was sampled, one block in 32.0 KiB" in torsh("diff", output, output)
+
+
+@case
+def exact_recordings_have_no_such_words():
+    _, output = recorded([PROGRAM, "leaks"], "exact")
+    for command in (("report",), ("check", "--max-leak", "100M"), ("diff", output)):
+        text = torsh(command[0], output, *command[1:])
+        assert "was sampled" not in text and "were sampled" not in text and "estimated" not in text, f"{command}: {text}"
 
 
 main()

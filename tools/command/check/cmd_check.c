@@ -56,6 +56,7 @@ struct budget {
 	uint64_t limit, value;
 	char *culprit; /* the line with the largest part of the value; NULL: unknown */
 	struct device_figure figure; /* of device budgets: where the value is from */
+	double variance; /* of the value; 0: it is exact, or its variance isn't known */
 };
 
 struct budgets {
@@ -258,6 +259,12 @@ static void measure_host(struct budget *budgets, const struct reading *reading,
 	budgets[BUDGET_peak].value = peak.bytes;
 	for (int i = BUDGET_leak; i <= BUDGET_dropped; i++)
 		budgets[i].is_known = true;
+	if (torsh_recording_sampled_every(reading->processes, reading->n_processes)) {
+		budgets[BUDGET_leak].variance = torsh_sites_variance(&leaks.found).bytes;
+		if (peak.is_known)
+			budgets[BUDGET_peak].variance =
+				torsh_peak_variance(&peak, reading->recording).bytes;
+	}
 	if (budgets[BUDGET_leak].is_set && !is_kept(&budgets[BUDGET_leak]))
 		budgets[BUDGET_leak].culprit = name_culprit(&leaks.found, reading->symbols, false);
 	torsh_leaks_free(&leaks);
@@ -334,6 +341,20 @@ static const char *text_of(const struct budget *budget, uint64_t value, char *ou
 						 : torsh_size_exact(value, out);
 }
 
+static bool has_interval(const struct budget *budget)
+{
+	return budget->is_known && budget->variance > 0;
+}
+
+static void print_interval(const struct budget *budget)
+{
+	struct estimate_interval of = torsh_estimate_interval(budget->value, budget->variance);
+	char low[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
+
+	printf(" (estimated, 95 %%: %s to %s)", torsh_size_human(of.low, low),
+	       torsh_size_human(of.high, high));
+}
+
 static void print_text(const struct budget *budget)
 {
 	char value[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
@@ -344,6 +365,8 @@ static void print_text(const struct budget *budget)
 	       *device ? " of " : "", device, text_of(budget, budget->limit, limit));
 	if (*reason)
 		printf(" (%s)", reason);
+	if (has_interval(budget))
+		print_interval(budget);
 	putchar('\n');
 	if (budget->culprit)
 		printf("       mostly %s\n", budget->culprit);
@@ -358,6 +381,15 @@ static void emit_check(struct json_writer *json, const struct budget *budget)
 	torsh_json_put_u64(json, "limit", budget->limit);
 	torsh_json_put_known(json, "value", budget->is_known, budget->value);
 	torsh_json_put_bool(json, "passed", is_kept(budget));
+	if (has_interval(budget)) {
+		struct estimate_interval of =
+			torsh_estimate_interval(budget->value, budget->variance);
+
+		torsh_json_begin_array(json, "interval");
+		torsh_json_put_u64(json, NULL, of.low);
+		torsh_json_put_u64(json, NULL, of.high);
+		torsh_json_end_array(json);
+	}
 	torsh_json_put_text(json, "device", *device ? device : NULL);
 	torsh_json_put_text(json, "reason", *reason ? reason : NULL);
 	torsh_json_end_object(json);
@@ -397,8 +429,13 @@ static void collect_outcomes(struct budgets *of, const struct reading *reading,
 		torsh_outcomes_compare(&of->outcomes, &of->limits, of->baseline, reading, options);
 }
 
-static void print_checks(const struct budgets *of)
+static void print_checks(const struct budgets *of, uint64_t sampled_every)
 {
+	char rate[SIZE_TEXT_BYTES];
+
+	if (sampled_every)
+		printf("the heap was sampled, one block in %s on average: leak, growth and peak are estimates\n",
+		       torsh_size_human(sampled_every, rate));
 	if (of->missing)
 		printf("%s%s\n", of->is_lacking ? "BROKEN " : "", of->missing);
 	for (size_t i = 0; i < N_BUDGETS; i++) {
@@ -410,6 +447,8 @@ static void print_checks(const struct budgets *of)
 
 static void print_json(const struct budgets *of, const struct reading *reading)
 {
+	uint64_t sampled_every =
+		torsh_recording_sampled_every(reading->processes, reading->n_processes);
 	struct json_writer json;
 
 	torsh_json_open(&json, stdout);
@@ -417,6 +456,8 @@ static void print_json(const struct budgets *of, const struct reading *reading)
 	torsh_json_put_u64(&json, "version", 1);
 	torsh_json_put_u64(&json, "pid", reading->processes[0]->pid);
 	torsh_json_put_bool(&json, "passed", are_all_kept(of));
+	if (sampled_every)
+		torsh_json_put_u64(&json, "sampled_every", sampled_every);
 	torsh_json_put_bool(&json, "complete", !of->missing);
 	torsh_json_put_text(&json, "missing", of->missing);
 	torsh_json_begin_array(&json, "checks");
@@ -463,7 +504,8 @@ int torsh_command_check(int argc, char **argv)
 	else if (budgets.is_github)
 		torsh_outcomes_print_github(&budgets.outcomes);
 	else
-		print_checks(&budgets);
+		print_checks(&budgets,
+			     torsh_recording_sampled_every(reading.processes, reading.n_processes));
 	if (budgets.junit)
 		torsh_outcomes_write_junit(&budgets.outcomes, budgets.junit);
 	are_kept = are_all_kept(&budgets);

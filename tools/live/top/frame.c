@@ -195,7 +195,7 @@ static bool is_paused(const struct live_sessions *sessions)
 static void put_sums(struct top_frame *frame, const struct top *top, const struct rows *rows,
 		     uint64_t *live_bytes)
 {
-	uint64_t blocks = 0, produced = 0, dropped = 0, rate = 0;
+	uint64_t blocks = 0, produced = 0, dropped = 0, rate = 0, sampled_every = 0;
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES], d[SIZE_TEXT_BYTES];
 	const char *order[] = {[TOP_BY_LIVE] = "live",
 			       [TOP_BY_PEAK] = "peak",
@@ -207,6 +207,8 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 	for (size_t i = 0; i < rows->n; i++) {
 		*live_bytes += rows->items[i].process->heap.current_bytes;
 		blocks += rows->items[i].process->heap.current_blocks;
+		if (rows->items[i].process->heap.sampled_every > sampled_every)
+			sampled_every = rows->items[i].process->heap.sampled_every;
 		produced += rows->items[i].process->produced;
 		dropped += rows->items[i].process->dropped;
 		rate += rows->items[i].rate;
@@ -225,6 +227,10 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 			 torsh_size_grouped(produced, c), torsh_size_grouped(dropped, d),
 			 has_rate ? ", a second " : "",
 			 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : ""));
+	if (sampled_every)
+		put_line(frame, false,
+			 torsh_need_text("live is estimated from samples, one in %s on average",
+					 torsh_size_human(sampled_every, a)));
 }
 
 /* Print "78 have ended: bash 75, sed 3". */

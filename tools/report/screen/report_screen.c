@@ -84,6 +84,18 @@ static void print_notes(const struct overview *overview)
 		torsh_screen_line(STYLE_DIM, 1, "note: and %zu more (-v)", notes.n - NOTES_SHOWN);
 }
 
+/* Print that the verdict is an estimate, where no notes follow. */
+static void print_sampling(const struct overview *overview)
+{
+	uint64_t every = torsh_recording_sampled_every(overview->processes, overview->n_processes);
+	char rate[SIZE_TEXT_BYTES];
+
+	if (every)
+		torsh_screen_line(STYLE_WARNING, 1,
+				  "an estimate from sampled blocks, one in %s on average",
+				  torsh_size_human(every, rate));
+}
+
 static void print_losses(const struct losses *losses)
 {
 	char lost[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES];
@@ -175,6 +187,7 @@ void torsh_screen_open(const struct overview *overview, const struct prepass *pr
 
 	torsh_text_missing(stdout, overview->recording, overview->processes, overview->n_processes);
 	print_verdict(overview);
+	print_sampling(overview);
 	torsh_next_commands(commands, overview, prepass);
 	for (size_t i = 0; i < NEXT_COMMANDS; i++)
 		printf("  torsh %s%s%s    %s\n", commands[i].name, path, commands[i].options,

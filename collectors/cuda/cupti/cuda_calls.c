@@ -148,17 +148,22 @@ static uint64_t since(uint64_t begin_ns)
 static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns,
 			  const void *frame)
 {
-	struct event event = {.id = EVENT_LAUNCH, .launch = REPORTED_OF(call, api, begin_ns)};
 	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
+	struct event event; /* not initialised as a whole: others are far larger */
 
+	event.id = EVENT_LAUNCH;
+	event.launch = (struct event_launch)REPORTED_OF(call, api, begin_ns);
 	event.launch.flags = stack_of ? CALL_HAS_STACK : 0;
 	torsh_producer_send(&event, stack_of);
 }
 
 static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
-	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_CALL,
-					.device_call = REPORTED_OF(call, api, begin_ns)});
+	struct event event;
+
+	event.id = EVENT_DEVICE_CALL;
+	event.device_call = (struct event_device_call)REPORTED_OF(call, api, begin_ns);
+	torsh_cuda_send(&event);
 }
 
 #undef REPORTED_OF

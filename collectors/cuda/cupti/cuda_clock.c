@@ -37,6 +37,8 @@ struct era {
 	struct reading first; /* for the rate of a clock in other units */
 	struct reading readings[N_READINGS];
 	uint32_t n_readings; /* total; the last N_READINGS are kept */
+	uint32_t last_later; /* the reading after the last time that was converted */
+	bool is_set_back; /* its readings are not in order */
 };
 
 static struct cuda_lock lock; /* guards what follows */
@@ -85,6 +87,8 @@ static void keep(const struct reading *reading, uint64_t width_ns)
 		measure_step(reading_at(era, era->n_readings - 1), reading);
 	if (!era->n_readings)
 		era->first = *reading;
+	else if (reading->stamp < reading_at(era, era->n_readings - 1)->stamp)
+		era->is_set_back = true;
 	widest_ns = width_ns > widest_ns ? width_ns : widest_ns;
 	era->readings[era->n_readings++ % N_READINGS] = *reading;
 	torsh_cuda_unlock(&lock);
@@ -139,11 +143,25 @@ void torsh_cuda_clock_change(cupti_clock *clock)
 	torsh_cuda_clock_read(1);
 }
 
-/* The number of the first kept reading that is later than the stamp, or n_readings. */
-static uint32_t find_later(const struct era *era, uint64_t stamp)
+static bool is_between(const struct era *era, uint32_t later, uint64_t stamp)
+{
+	uint32_t first = first_kept(era);
+
+	return later >= first && later <= era->n_readings &&
+	       (later == first || reading_at(era, later - 1)->stamp <= stamp) &&
+	       (later == era->n_readings || reading_at(era, later)->stamp > stamp);
+}
+
+/*
+ * The number of the first kept reading that is later than the stamp, or n_readings. Records come in
+ * order, thousands between two readings: most have the one of the record before.
+ */
+static uint32_t find_later(struct era *era, uint64_t stamp)
 {
 	uint32_t from = first_kept(era), to = era->n_readings;
 
+	if (!era->is_set_back && is_between(era, era->last_later, stamp))
+		return era->last_later;
 	while (from < to) {
 		uint32_t middle = from + (to - from) / 2;
 
@@ -152,6 +170,7 @@ static uint32_t find_later(const struct era *era, uint64_t stamp)
 		else
 			from = middle + 1;
 	}
+	era->last_later = from;
 	return from;
 }
 
@@ -183,7 +202,7 @@ static uint64_t beyond(const struct era *era, const struct reading *reading, uin
 }
 
 /* Returns 0 if the stamp is not on this era's clock. */
-static uint64_t moment_in(const struct era *era, uint64_t stamp)
+static uint64_t moment_in(struct era *era, uint64_t stamp)
 {
 	uint32_t later = find_later(era, stamp), first = first_kept(era);
 	uint64_t moment;

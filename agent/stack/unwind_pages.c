@@ -16,8 +16,8 @@
  * information as one fault maps.
  */
 #define PIECE_BITS 19
-#define PIECES_PER_RELEASE 8
-#define READS_PER_RELEASE 512
+#define PIECES_PER_RELEASE 6
+#define READS_PER_RELEASE 64
 
 /* What was read of a module since its last release. */
 struct reads {

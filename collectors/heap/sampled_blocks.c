@@ -20,7 +20,7 @@ struct line {
 	_Alignas(64) _Atomic uintptr_t slots[LINE_SLOTS];
 };
 
-_Atomic uint8_t torsh_sampled_filter[1u << SAMPLED_FILTER_BITS];
+_Atomic uint8_t *_Atomic torsh_sampled_filter;
 
 static struct line first_level[1u << FIRST_BITS];
 static struct line *_Atomic levels[N_LEVELS] = {first_level};
@@ -71,9 +71,27 @@ static struct line *take_level(uint32_t level)
 	return other;
 }
 
+/* Map the filter at its first use. Returns false without memory. */
+static bool take_filter(void)
+{
+	_Atomic uint8_t *filter, *other = NULL;
+	size_t n_bytes = sizeof(*filter) << SAMPLED_FILTER_BITS;
+
+	if (atomic_load_explicit(&torsh_sampled_filter, memory_order_acquire))
+		return true;
+	filter = torsh_sys_pages(n_bytes);
+	if (filter &&
+	    !atomic_compare_exchange_strong_explicit(&torsh_sampled_filter, &other, filter,
+						     memory_order_acq_rel, memory_order_acquire))
+		torsh_sys_munmap((void *)filter, n_bytes);
+	return filter || other;
+}
+
+/* The filter is mapped. */
 static void change_filter(const void *block, int by)
 {
-	_Atomic uint8_t *count = &torsh_sampled_filter[torsh_sampled_filter_index(block)];
+	_Atomic uint8_t *filter = atomic_load_explicit(&torsh_sampled_filter, memory_order_acquire);
+	_Atomic uint8_t *count = &filter[torsh_sampled_filter_index(block)];
 	uint8_t n = atomic_load_explicit(count, memory_order_relaxed);
 
 	while (n != COUNT_MAX &&
@@ -86,6 +104,8 @@ bool torsh_sampled_blocks_add(const void *block)
 {
 	uintptr_t address = (uintptr_t)block;
 
+	if (!take_filter())
+		return false;
 	for (uint32_t i = 0; i < N_LEVELS; i++) {
 		struct line *lines = take_level(i);
 

@@ -14,8 +14,8 @@
 
 #define SAMPLED_FILTER_BITS 18
 
-extern _Atomic uint8_t torsh_sampled_filter[1u << SAMPLED_FILTER_BITS]
-	__attribute__((visibility("hidden")));
+/* Pages, mapped for the first sample: a program without samples has no use for them. */
+extern _Atomic uint8_t *_Atomic torsh_sampled_filter __attribute__((visibility("hidden")));
 
 static inline uint32_t torsh_sampled_filter_index(const void *block)
 {
@@ -28,8 +28,12 @@ static inline uint32_t torsh_sampled_filter_index(const void *block)
 /* False: the block is not sampled. */
 static inline bool torsh_sampled_blocks_may_have(const void *block)
 {
-	return atomic_load_explicit(&torsh_sampled_filter[torsh_sampled_filter_index(block)],
-				    memory_order_relaxed) != 0;
+	/* Pairs with the release that published the pages. */
+	const _Atomic uint8_t *filter =
+		atomic_load_explicit(&torsh_sampled_filter, memory_order_acquire);
+
+	return filter && atomic_load_explicit(&filter[torsh_sampled_filter_index(block)],
+					      memory_order_relaxed) != 0;
 }
 
 /* Add a block, which is not in the set. Returns false without memory. */

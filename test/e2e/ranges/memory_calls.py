@@ -80,6 +80,11 @@ print(call(1, 0, None) < 0)
     expect_equal((result.returncode, result.stdout), (0, b"0\nTrue\n"), f"status and output ({result.stderr})")
 
 
+def are_stopped(pid):
+    """All threads: the kernel stops one after another."""
+    return all(stat.read_text().rsplit(")", 1)[1].split()[0] == "T" for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"))
+
+
 @case
 @waits
 def a_stopped_writer_is_not_waited_for_without_end():
@@ -98,6 +103,7 @@ print(call(1, 0, None))
                      if process.pid in [one["pid"] for one in each["processes"]]]
         os.kill(session["writer_pid"], signal.SIGSTOP)
         try:
+            wait_until(lambda: are_stopped(session["writer_pid"]), "the writer's threads are stopped")
             print("", file=process.stdin, flush=True)
             expect_equal(process.stdout.readline(), "-110\n", "result while the writer is stopped")
         finally:

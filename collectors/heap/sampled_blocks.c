@@ -119,7 +119,8 @@ bool torsh_sampled_blocks_add(const void *block)
 	return false;
 }
 
-bool torsh_sampled_blocks_have(const void *block)
+/* Replace the block in the set by another value. Returns false if it is not there. */
+static bool replace(const void *block, uintptr_t by)
 {
 	uintptr_t address = (uintptr_t)block;
 
@@ -128,26 +129,22 @@ bool torsh_sampled_blocks_have(const void *block)
 
 		if (!lines)
 			return false;
-		/* Replacing the address by itself changes nothing. */
-		if (exchange(find_line(lines, i, address), address, address))
+		if (exchange(find_line(lines, i, address), address, by))
 			return true;
 	}
 	return false;
 }
 
+bool torsh_sampled_blocks_have(const void *block)
+{
+	/* Replaced by itself it stays. */
+	return replace(block, (uintptr_t)block);
+}
+
 bool torsh_sampled_blocks_remove(const void *block)
 {
-	uintptr_t address = (uintptr_t)block;
-
-	for (uint32_t i = 0; i < N_LEVELS; i++) {
-		struct line *lines = atomic_load_explicit(&levels[i], memory_order_acquire);
-
-		if (!lines)
-			return false;
-		if (exchange(find_line(lines, i, address), address, 0)) {
-			change_filter(block, -1);
-			return true;
-		}
-	}
-	return false;
+	if (!replace(block, 0))
+		return false;
+	change_filter(block, -1);
+	return true;
 }

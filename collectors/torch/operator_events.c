@@ -62,7 +62,7 @@ static uint32_t label_of(struct operators *operators, const char *text)
 	struct channel_text there;
 	uint32_t label;
 
-	if (__builtin_expect(cached->length == n, 1) &&
+	if (__builtin_expect(cached->label && cached->length == n, 1) &&
 	    !memcmp(text, torsh_channel_text(&torsh_process->channel, cached->text), n))
 		return cached->label;
 	label = torsh_label(text, n);

@@ -160,10 +160,10 @@ platforms: ## as root: build and check what is committed in bare roots of Debian
 consumers: ## put the programs that read exports (Perfetto, HTA, TensorBoard) into build/consumers-venv, from PyPI
 	@PYTHON=$(PYTHON) test/python/environment consumers
 
-bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test/bench/RESULTS.md
+bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test/bench/RESULTS.md; BENCH_OPTIONS=--resume goes on
 	.ci/deps build bench
-	@$(MAKE) --no-print-directory all bench-programs
-	@BUILD=$(BUILD) $(PYTHON) test/bench/run
+	@$(MAKE) --no-print-directory all simcuda bench-programs
+	@BUILD=$(BUILD) $(PYTHON) test/bench/run $(BENCH_OPTIONS)
 
 .PHONY: platforms storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
@@ -179,9 +179,10 @@ BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/containers $(BENCH)/
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC) $(MANY_SITES)
 
+$(BENCH)/pair: shim/ranges/torsh.h
 $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads: $(BENCH)/%: test/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -fomit-frame-pointer -fno-builtin -pthread -o $@ $<
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -fomit-frame-pointer -fno-builtin -pthread -o $@ $<
 
 # NVTX, where its headers are here.
 NVTX_INCLUDE := $(firstword $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cu*/include $(CUDA_HOME)/include \

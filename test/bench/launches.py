@@ -16,7 +16,7 @@ from runs import AGENT, BENCH, BUILD, OUTPUT, Options, TORSH, scaled
 LIBRARIES = BUILD / "simcuda/lib"
 LAUNCHES, CLIENT, AGENT_MODE = "bare", "CUPTI's own part", "the agent"
 N_KERNELS = 3_000_000
-TARGET_NS, TARGET_BYTES = 150, 60
+TARGET_NS, TARGET_BYTES = 80, 60
 
 
 def environment(mode):
@@ -70,3 +70,7 @@ def section(measured, verdicts):
     verdicts.at_most("a kernel with its launch in the recording", TARGET_BYTES, n_bytes, "bytes")
     rows = [[mode, f"{cpu_ns:.0f}", f"{wall_ns:.0f}"] for mode, (cpu_ns, wall_ns) in ns.items()]
     return ["## Kernels on simulated CUDA: ns a launch", ""] + table(["", "CPU time", "wall time"], rows)
+
+
+def sections(_machine, verdicts):
+    return section(measure(), verdicts)

@@ -5,7 +5,8 @@
  * SITES 1: one call site, DEPTH frames below the thread's first function, each block freed at once.
  * SITES 4: four call sites at DEPTH, DEPTH+1, DEPTH+2 and DEPTH+3 in turn, with 64 live blocks.
  * Every thread does PAIRS. Prints the nanoseconds that a pair took, per thread: of processor time
- * after "cpu", and on the last line of wall time.
+ * after "cpu", and on the last line of wall time. With PAIR_PAUSED in the environment the
+ * recording is paused before.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -13,6 +14,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+
+#include "shim/ranges/torsh.h"
 
 #define LIVE 64
 #define THREADS_MAX 64
@@ -151,6 +154,8 @@ int main(int argc, char **argv)
 	n_pairs = atol(argv[4]);
 	if (n_threads < 1 || n_threads > THREADS_MAX)
 		return 2;
+	if (getenv("PAIR_PAUSED") && torsh_pause())
+		return 3;
 	pthread_barrier_init(&ready, NULL, (unsigned)n_threads);
 	for (int i = 0; i < n_threads; i++) {
 		if (pthread_create(&threads[i], NULL, run_thread, &spans[i]))

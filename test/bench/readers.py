@@ -75,3 +75,7 @@ def section(figures, verdicts):
             for name in (*COMMANDS, *EXPORTS)]
     return ["## CPU seconds and memory of reading commands", ""] + table(
         ["command", *(head for of in figures for head in (f"{of}, s", "MiB"))], rows)
+
+
+def sections(machine, verdicts):
+    return section(measure(machine), verdicts)

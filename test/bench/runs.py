@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -20,14 +21,32 @@ AGENT, NOOP, TORSH, WRITER = BUILD / "libtorshagent.so", BENCH / "libnoop_agent.
 
 BARE, NOOP_MODE, RAW, FULL = "bare", "no-op", "heaptrack record", "heaptrack full"
 OURS, NATIVE, OURS_OBJECTS = "torsh", "torsh, native stacks", "torsh, each object"
-HEAP = "torsh, heap and Python"
+HEAP, FIRST = "torsh, heap and Python", "torsh, first run"
+SAMPLED, SAMPLED_PAUSED, OFF = "torsh, HEAP=sampled", "torsh, sampled, paused", "torsh, ENABLED=0"
 JEMALLOC = "torsh's jemalloc, nothing recorded"
 MEMRAY, MEMRAY_OBJECTS = "memray", "memray, each object"
+
+# The agent's settings by mode, without the prefix of their names.
+SETTINGS = {
+    OURS: {}, FIRST: {}, HEAP: {"ACTIVITIES": "heap,python"}, NATIVE: {"ACTIVITIES": "heap,vm"},
+    OURS_OBJECTS: {"PYTHON_ALLOCATORS": "1"}, SAMPLED: {"HEAP": "sampled"}, SAMPLED_PAUSED: {"HEAP": "sampled"},
+    OFF: {"ENABLED": "0"}, JEMALLOC: {"ALLOCATOR": "jemalloc", "ENABLED": "0"},
+}
+# What the agent keeps between runs lies here; a first run finds nothing.
+CACHE, EMPTY_CACHE = BENCH / "cache", WORK / "cache"
 
 
 class Options:
     rounds = 5
     is_smoke = False
+
+
+STARTED = time.monotonic()
+
+
+def progress(text):
+    """A line on stderr: where the time goes."""
+    print(f"[{time.monotonic() - STARTED:5.0f} s] {text}", file=sys.stderr, flush=True)
 
 
 def output_of(command, timeout_s=60):
@@ -56,7 +75,7 @@ def environment_python(*name):
     """The Python of an environment, or None with a word on stderr."""
     found = subprocess.run([ROOT / "test/python/environment", *name], stdout=subprocess.PIPE, text=True)
     if found.returncode:
-        print(f"without {name[-1]}: its rows and columns stay empty", file=sys.stderr)
+        progress(f"without {name[-1]}: its rows and columns stay empty")
         return None
     return found.stdout.strip()
 
@@ -168,29 +187,29 @@ class Mode:
 
     def environment(self, program):
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORSH_", "LD_", "MALLOC_", "PYTHON"))}
-        env = dict(kept, **program.env)
+        cache = EMPTY_CACHE if self.name == FIRST else CACHE
+        env = dict(kept, **program.env, XDG_CACHE_HOME=str(cache))
         if self.name == NOOP_MODE:
             env["LD_PRELOAD"] = str(NOOP)
-        if self.name in (OURS, HEAP, NATIVE, OURS_OBJECTS):
+        if self.name in SETTINGS:
             env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_OUTPUT=str(OUTPUT), TORSH_PROFILER_SUMMARY="0")
-        if self.name == JEMALLOC:
-            env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_ALLOCATOR="jemalloc", TORSH_PROFILER_ENABLED="0")
-        if self.name == HEAP:
-            env["TORSH_PROFILER_ACTIVITIES"] = "heap,python"
-        if self.name == NATIVE:
-            env["TORSH_PROFILER_ACTIVITIES"] = "heap,vm"
-        if self.name == OURS_OBJECTS:
-            env["TORSH_PROFILER_PYTHON_ALLOCATORS"] = "1"
+            env.update((f"TORSH_PROFILER_{name}", value) for name, value in SETTINGS[self.name].items())
+        if self.name == SAMPLED_PAUSED:
+            env["PAIR_PAUSED"] = "1"
         if self.name in (MEMRAY, MEMRAY_OBJECTS):
             env["PYTHONPATH"] = self.machine.memray_path(program.command[0])
         return env
 
 
 class Run:
-    """cpu_s is of the program and its children, total_cpu_s also of the writer."""
+    """cpu_s is of the program and its children, total_cpu_s also of the writer, lag_s until that was done."""
 
     def __init__(self, wall_s, cpu_s, total_cpu_s, lag_s, text):
         self.wall_s, self.cpu_s, self.total_cpu_s, self.lag_s, self.text = wall_s, cpu_s, total_cpu_s, lag_s, text
+
+    @property
+    def writer_cpu_s(self):
+        return self.total_cpu_s - self.cpu_s
 
 
 def run_once(program, mode, more_env=None):
@@ -213,6 +232,11 @@ def run_once(program, mode, more_env=None):
     return Run(ended - started, cpu_s, total_cpu_s, lag_s, (WORK / "stdout").read_text(errors="replace"))
 
 
+def medians(runs, figure):
+    """{mode: median of that figure} of what take_turns returns."""
+    return {mode: statistics.median(getattr(run, figure) for run in of_mode) for mode, of_mode in runs.items() if of_mode}
+
+
 def take_turns(program, modes, rounds):
     """Runs of each mode, interleaved; a mode that fails once is left out. One run before reads the files in."""
     runs = {mode.name: [] for mode in modes if mode.is_possible(program)}
@@ -228,5 +252,5 @@ def take_turns(program, modes, rounds):
                 del runs[mode.name]
             else:
                 runs[mode.name].append(run)
-    print(f"measured: {program.name}", file=sys.stderr, flush=True)
+    progress(f"measured: {program.name}")
     return runs

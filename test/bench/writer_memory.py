@@ -45,3 +45,7 @@ def section(measured, verdicts):
         return []
     rows = [[str(n), f"{mib:.0f}"] for n, mib in measured.items()]
     return ["## Memory of the writer: processes that import PyTorch at once", ""] + table(["processes", "MiB"], rows)
+
+
+def sections(machine, verdicts):
+    return section(measure(machine), verdicts)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Times steps of training on the CPU: torch_steps.py MODEL OBSERVER STEPS REPEATS, and prints a JSON object.
+Times steps of training on the CPU: torch_steps.py OBSERVER MODEL:STEPS:REPEATS..., and prints a JSON object for each model.
 
-OBSERVER: "none"; "empty" and "inputs" load the library $EMPTY_OBSERVER, which registers an observer that does nothing,
-without and with arguments; "profiler" and what torch.profiler records beside operators, with commas between: shapes,
-memory, all.
+OBSERVER: "none"; "empty" and "inputs" load the library $EMPTY_OBSERVER, which registers an observer that counts calls and
+does nothing else, without and with arguments; "profiler" and what torch.profiler records beside operators, with commas
+between: shapes, memory, all.
 """
 import contextlib
 import ctypes
@@ -26,7 +26,7 @@ def mlp():
 def cnn():
     model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1),
                           nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4096, 10))
-    return model, torch.randn(16, 3, 32, 32), torch.randn(16, 10), torch.optim.SGD(model.parameters(), 0.01, 0.9)
+    return model, torch.randn(32, 3, 32, 32), torch.randn(32, 10), torch.optim.SGD(model.parameters(), 0.01, 0.9)
 
 
 def transformer():
@@ -73,11 +73,12 @@ class Residual(nn.Module):
 
 
 def resnet18():
-    """The layers of torchvision's resnet18, on small images."""
+    """The layers of torchvision's resnet18, written anew, on small images."""
     layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     for n_in, n_out, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
         layers += [Residual(n_in, n_out, stride), Residual(n_out, n_out, 1)]
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+    assert sum(p.numel() for p in model.parameters()) == 11_689_512, "torchvision's has so many parameters"
     return model, torch.randn(4, 3, 64, 64), torch.randn(4, 1000), torch.optim.SGD(model.parameters(), 0.01, 0.9)
 
 
@@ -104,7 +105,7 @@ class Dlrm(nn.Module):
 
 
 def dlrm():
-    model, n = Dlrm(), 512
+    model, n = Dlrm(), 768
     rows = torch.randint(0, Dlrm.N_ROWS, (Dlrm.N_TABLES, n, 4))
     return model, (torch.randn(n, Dlrm.N_DENSE), rows), torch.randn(n, 1), torch.optim.SGD(model.parameters(), 0.01)
 
@@ -112,11 +113,15 @@ def dlrm():
 MODELS = {"mlp": mlp, "cnn": cnn, "transformer": transformer, "gpt": gpt, "resnet18": resnet18, "dlrm": dlrm}
 
 
-def register(with_inputs):
+def observer_library(with_inputs):
+    """The library with the observer, which is registered."""
     with open("/proc/self/maps") as maps:
         path = next(line.split()[-1] for line in maps if "libtorch_cpu" in line)
-    if ctypes.CDLL(os.environ["EMPTY_OBSERVER"]).observe(path.encode(), with_inputs):
+    library = ctypes.CDLL(os.environ["EMPTY_OBSERVER"])
+    library.observed.restype = ctypes.c_uint64
+    if library.observe(path.encode(), with_inputs):
         sys.exit("no observer could be registered")
+    return library
 
 
 def make_profiler(observer):
@@ -139,15 +144,10 @@ def size_of_trace(profiler):
         return os.stat(path).st_size
 
 
-def main():
-    model_name, observer, n_steps, n_repeats = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+def measure(name, n_steps, n_repeats, observer, library):
+    """µs a step, calls of operators in a step where they are counted, bytes of torch.profiler's trace."""
     torch.manual_seed(0)
-    torch.set_num_threads(1)
-    # One processor for the program; what was started before has all.
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    model, inputs, targets, optimizer = MODELS[model_name]()
-    if observer in ("empty", "inputs"):
-        register(observer == "inputs")
+    model, inputs, targets, optimizer = MODELS[name]()
 
     def steps(n):
         for _ in range(n):
@@ -155,20 +155,36 @@ def main():
             nn.functional.mse_loss(model(inputs), targets).backward()
             optimizer.step()
 
+    # Each profiler has steps of its own before it is measured; without one the first steps do.
     n_before = 1 + n_steps // 10
-    wall_us, cpu_us = [], []
+    n_within = n_before if observer.startswith("profiler") else 0
+    wall_us, cpu_us, n_calls = [], [], None
     steps(n_before)
     for _ in range(n_repeats):
         profiler = make_profiler(observer)
         with profiler:
-            steps(n_before)
+            steps(n_within)
+            n_calls_before = library and library.observed()
             wall, cpu = time.perf_counter(), time.thread_time()
             steps(n_steps)
             wall_us.append((time.perf_counter() - wall) / n_steps * 1e6)
             cpu_us.append((time.thread_time() - cpu) / n_steps * 1e6)
+            n_calls = library and (library.observed() - n_calls_before) / n_steps
     size = size_of_trace(profiler)
-    print(json.dumps({"wall_us": wall_us, "cpu_us": cpu_us, "steps": n_before + n_repeats * (n_before + n_steps),
-                      "trace_bytes_per_step": size and size / (n_before + n_steps)}))
+    return {"model": name, "wall_us": wall_us, "cpu_us": cpu_us, "calls_per_step": n_calls,
+            "steps": n_before + n_repeats * (n_within + n_steps),
+            "trace_bytes_per_step": size and size / (n_within + n_steps)}
+
+
+def main():
+    observer, *models = sys.argv[1:]
+    torch.set_num_threads(1)
+    # One processor for the program; what was started before has all.
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    library = observer_library(observer == "inputs") if observer in ("empty", "inputs") else None
+    for model in models:
+        name, n_steps, n_repeats = model.split(":")
+        print(json.dumps(measure(name, int(n_steps), int(n_repeats), observer, library)), flush=True)
 
 
 main()

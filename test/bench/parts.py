@@ -19,6 +19,7 @@ import pairs
 import programs
 import python_frames
 import readers
+import service
 import starts
 import timelines
 import writer_memory
@@ -33,6 +34,7 @@ PARTS = {
     "memray": beside_memray.sections,
     "pair": pairs.sections,
     "cold": pairs.cold_sections,
+    "service": service.sections,
     "python": python_frames.sections,
     "start": starts.process_sections,
     "loader": starts.loader_sections,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from results import table
-from runs import AGENT, BENCH, BUILD, OUTPUT, Options, TORSH, scaled
+from runs import AGENT, BENCH, BUILD, OUTPUT, Options, TORSH, adopt_orphans, scaled, wait_for_writers
 
 LIBRARIES = BUILD / "simcuda/lib"
 LAUNCHES, CLIENT, AGENT_MODE = "bare", "CUPTI's own part", "the agent"
@@ -47,10 +47,12 @@ def measure():
         print("no simulated CUDA was built: launches are not measured", file=sys.stderr)
         return None
     n_kernels, found = scaled(N_KERNELS), {mode: [] for mode in (LAUNCHES, CLIENT, AGENT_MODE)}
+    adopt_orphans()
     for _ in range(Options.rounds):
         for mode in found:
             clear()
             ran = subprocess.run([BENCH / "launches", str(n_kernels)], env=environment(mode), stdout=subprocess.PIPE, check=True)
+            wait_for_writers()
             result = json.loads(ran.stdout)
             found[mode].append((result["cpu_ns"], result["wall_ns"]))
     n_recorded, n_bytes = recorded()

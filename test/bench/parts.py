@@ -24,7 +24,7 @@ import starts
 import timelines
 import writer_memory
 from results import Verdicts
-from runs import BENCH, ROOT, Options, progress
+from runs import BENCH, ROOT, Options, progress, wait_for_writers
 
 # name: (machine, verdicts) -> lines of the results
 PARTS = {
@@ -80,6 +80,7 @@ def is_of(part, commit):
 def measure(name, machine, commit):
     verdicts, started = Verdicts(), time.monotonic()
     progress(f"part {name}")
+    wait_for_writers()  # of the part before
     lines = PARTS[name](machine, verdicts)
     seconds = time.monotonic() - started
     part = {"name": name, "commit": commit, "rounds": Options.rounds, "seconds": round(seconds), "targets": verdicts.rows, "lines": lines}

@@ -65,12 +65,12 @@ def pair_section(pairs, verdicts):
 def measure_cold_pairs(machine):
     """ns per malloc+free pair after so much was written, {(KiB, ways, depth): {mode: ns}}."""
     modes, found = [Mode(name, machine) for name in (BARE, NOOP_MODE, OURS)], {}
-    for kib, n_pairs in ((64, 100_000), (4096, 2_000)):
+    for kib, n_pairs in ((64, 30_000), (4096, 600)):
         for ways in (4, 64):
             for depth in DEPTHS:
                 program = Program(f"cold pair, {kib} KiB, {ways} ways, depth {depth}",
                                   [BENCH / "cold_pair", ways, depth, kib, scaled(n_pairs)])
-                runs = take_turns(program, modes, Options.rounds)
+                runs = take_turns(program, modes, min(3, Options.rounds))
                 found[kib, ways, depth] = {name: median(of_mode, printed_ns) for name, of_mode in runs.items()}
     return found
 

@@ -21,26 +21,30 @@ def compile_program():
     return [compiler, "-quiet", "-fpreprocessed", "-O1", "-std=c++17", preprocessed, "-o", "/dev/null"]
 
 
-def whole_programs(machine):
+def whole_programs(machine, times=1):
+    """The programs; with other times those that repeat themselves run so much longer."""
+    def rounds(n):
+        return scaled(times * n)
+
     own_malloc = {"PYTHONMALLOC": "malloc"}
     python, torch = machine.python, machine.torch_python
     programs = [
-        Program("python objects, every object a malloc", [python, WORKLOADS / "objects.py", scaled(120)], own_malloc, True),
-        Program("python json", [python, WORKLOADS / "json_round_trip.py", scaled(200)], {}, True),
-        Program("python json, every object a malloc", [python, WORKLOADS / "json_round_trip.py", scaled(120)],
+        Program("python objects, every object a malloc", [python, WORKLOADS / "objects.py", rounds(120)], own_malloc, True),
+        Program("python json", [python, WORKLOADS / "json_round_trip.py", rounds(200)], {}, True),
+        Program("python json, every object a malloc", [python, WORKLOADS / "json_round_trip.py", rounds(120)],
                 own_malloc, True),
-        Program("python sqlite", [python, WORKLOADS / "sqlite_queries.py", scaled(80)], {}, True),
-        Program("python sqlite, every object a malloc", [python, WORKLOADS / "sqlite_queries.py", scaled(80)],
+        Program("python sqlite", [python, WORKLOADS / "sqlite_queries.py", rounds(80)], {}, True),
+        Program("python sqlite, every object a malloc", [python, WORKLOADS / "sqlite_queries.py", rounds(80)],
                 own_malloc, True),
         Program("cc1plus -O1", compile_program()),
-        Program("perl", ["perl", WORKLOADS / "hashes.pl", scaled(200)]),
-        Program("C++, 1 thread", [BENCH / "containers", 1, scaled(5000)]),
-        Program("C++, 2 threads", [BENCH / "containers", 2, scaled(5000)]),
+        Program("perl", ["perl", WORKLOADS / "hashes.pl", rounds(200)]),
+        Program("C++, 1 thread", [BENCH / "containers", 1, rounds(5000)]),
+        Program("C++, 2 threads", [BENCH / "containers", 2, rounds(5000)]),
     ]
     if torch:
         programs += [
             Program("import torch", [torch, WORKLOADS / "import_torch.py"], {}, True),
-            Program("torch training", [torch, WORKLOADS / "train.py", scaled(500)], {}, True),
+            Program("torch training", [torch, WORKLOADS / "train.py", rounds(500)], {}, True),
         ]
     return programs
 

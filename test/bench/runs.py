@@ -215,6 +215,8 @@ class Run:
 def run_once(program, mode, more_env=None):
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
+    for folder in (CACHE, EMPTY_CACHE):
+        folder.mkdir(mode=0o700, exist_ok=True)
     adopt_orphans()
     env = dict(mode.environment(program), **(more_env or {}))
     # Files, not pipes: a pipe would make this wait for whatever else holds its other end.

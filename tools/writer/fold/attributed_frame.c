@@ -51,21 +51,22 @@ void torsh_attributed_frames_update(struct attributed_frames *attributed,
 				 : NULL;
 
 	while (attributed->n < stacks->n_rows) {
-		const struct stack_row *row = &stacks->rows[attributed->n];
+		uint32_t stack = attributed->n++, address;
 		struct attributed_frame *own;
 
 		attributed->items =
-			torsh_array_reserve(attributed->items, attributed->n, &attributed->capacity,
+			torsh_array_reserve(attributed->items, stack, &attributed->capacity,
 					    sizeof(*attributed->items));
-		own = &attributed->items[attributed->n++];
-		if (attributed->n == 1)
+		if (!stack)
 			continue;
-		if (!ranks[row->address])
-			ranks[row->address] = (uint8_t)rank_of(code, row->address);
-		*own = attributed->items[row->parent];
-		if (ranks[row->address] >= own->rank)
-			*own = (struct attributed_frame){.address = row->address,
-							 .rank = ranks[row->address]};
+		own = &attributed->items[stack];
+		address = torsh_stacks_address(stacks, stack);
+		if (!ranks[address])
+			ranks[address] = (uint8_t)rank_of(code, address);
+		*own = attributed->items[torsh_stacks_parent(stacks, stack)];
+		if (ranks[address] >= own->rank)
+			*own = (struct attributed_frame){.address = address,
+							 .rank = ranks[address]};
 	}
 	free(ranks);
 }

@@ -372,7 +372,7 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 		return;
 	from = block->site;
 	to = torsh_heap_site(heap, torsh_stacks_below(stacks, heap->sites[from].stack,
-						      stacks->rows[stack].address));
+						      torsh_stacks_address(stacks, stack)));
 	torsh_peak_tracker_change(&heap->tracker, stamp, 0, 0);
 	change_block(heap, from, block, -1);
 	block->site = to;

@@ -232,6 +232,7 @@ bool torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
 static const char *hash_frames(struct hashed_stack *path, struct consumer_tables *tables,
 			       const struct codec_stack *stack, uint32_t *numbers)
 {
+	torsh_stacks_prefetch_child(tables->stacks, path[0].stack);
 	for (uint32_t i = 0; i < stack->n; i++) {
 		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
 

@@ -125,15 +125,15 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
 static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct target *target,
 		       uint32_t first, uint32_t n)
 {
-	const struct stack_row *stacks = target->state.stacks.rows + first;
+	const struct stack_table *stacks = &target->state.stacks;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
 	ROWS_COLUMN(memory, row, parent, n);
 	ROWS_COLUMN(memory, row, address, n);
 	for (uint32_t i = 0; i < n; i++) {
-		row->parent[i] = stacks[i].parent;
-		row->address[i] = stacks[i].address;
+		row->parent[i] = torsh_stacks_parent(stacks, first + i);
+		row->address[i] = torsh_stacks_address(stacks, first + i);
 	}
 }
 

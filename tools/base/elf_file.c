@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tools/base/regular.h"
+
+#define PAGE_BYTES ((size_t)4096)
+#define RELEASED_SYMBOLS (1u << 15) /* pages are released after so many */
 
 /* Returns whether the note segment holds a build-id; *is_same: it is the given one. */
 static bool find_build_id(Elf_Data *notes, const uint8_t *build_id, size_t n_build_id,
@@ -74,9 +78,19 @@ void torsh_elf_close(struct elf_file *file)
 	close(file->fd);
 }
 
+/* elf_begin mapped the whole file privately, for reading only: nothing is lost. */
+void torsh_elf_release_pages(Elf *elf)
+{
+	size_t n_bytes;
+	char *start = elf_rawfile(elf, &n_bytes);
+
+	if (start && (uintptr_t)start % PAGE_BYTES == 0)
+		madvise(start, n_bytes, MADV_DONTNEED);
+}
+
 /* Returns whether the visitor stopped. */
-static bool visit_table(Elf_Scn *section, const GElf_Shdr *header, elf_symbol_visitor *visit,
-			void *context)
+static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+			elf_symbol_visitor *visit, void *context)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t n_symbols = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
@@ -84,6 +98,8 @@ static bool visit_table(Elf_Scn *section, const GElf_Shdr *header, elf_symbol_vi
 	for (size_t i = 0; i < n_symbols; i++) {
 		GElf_Sym symbol;
 
+		if (i % RELEASED_SYMBOLS == RELEASED_SYMBOLS - 1)
+			torsh_elf_release_pages(elf);
 		if (gelf_getsym(data, (int)i, &symbol) && visit(context, &symbol, header->sh_link))
 			return true;
 	}
@@ -99,7 +115,7 @@ void torsh_elf_visit_symbols(Elf *elf, elf_symbol_visitor *visit, void *context)
 
 		if (gelf_getshdr(section, &header) &&
 		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
-		    visit_table(section, &header, visit, context))
+		    visit_table(elf, section, &header, visit, context))
 			return;
 	}
 }

@@ -37,6 +37,12 @@ typedef bool elf_symbol_visitor(void *context, const GElf_Sym *symbol, size_t st
 void torsh_elf_visit_symbols(Elf *elf, elf_symbol_visitor *visit, void *context);
 
 /*
+ * Let the kernel take back the pages of the file that were read: they are read again when needed.
+ * The symbols of a large library, read one after the other, would fill more memory than all else.
+ */
+void torsh_elf_release_pages(Elf *elf);
+
+/*
  * Returns whether the symbol is a defined function. Hand-written assembly has no type
  * (STT_NOTYPE). Indirect functions (STT_GNU_IFUNC) count.
  */

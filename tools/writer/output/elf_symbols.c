@@ -4,6 +4,8 @@
 #include "tools/base/elf_file.h"
 #include "tools/base/memory.h"
 
+#define RELEASED_NAMES (1u << 12) /* pages are released after so many */
+
 /* The lookups that symbols are compared with, sorted by address. */
 struct wanted {
 	Elf *elf;
@@ -66,6 +68,8 @@ int torsh_elf_find_functions(const char *path, const uint8_t *build_id, size_t n
 	for (size_t i = 0; i < n_lookups; i++) {
 		if (lookups[i].symbol.name)
 			lookups[i].name = torsh_memory_text(lookups[i].symbol.name);
+		if (i % RELEASED_NAMES == RELEASED_NAMES - 1)
+			torsh_elf_release_pages(file.elf);
 	}
 	torsh_elf_close(&file);
 	return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/elf_symbols.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/key_index.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
@@ -16,24 +17,59 @@ struct lookups {
 	uint32_t n;
 };
 
+/* The numbers of addresses with code by their modules: those of module m begin at starts[m]. */
+struct grouped {
+	uint32_t *numbers, *starts;
+};
+
 /* Pseudo-addresses and Python lines have no native code. */
 static bool is_code(const struct view_address *address)
 {
 	return address->flags < ADDRESS_PYTHON && address->ip;
 }
 
-/* From that address on. */
-static void collect_module(struct lookups *lookups, const struct code_table *code, uint32_t first,
-			   uint32_t module)
+static bool is_in_module(const struct code_table *code, uint32_t number)
+{
+	const struct view_address *address = &code->addresses[number];
+
+	return is_code(address) && address->module < code->n_modules;
+}
+
+/* Group the addresses from that one on. */
+static struct grouped group_addresses(struct rows_memory *memory, const struct code_table *code,
+				      uint32_t first)
+{
+	struct grouped grouped = {
+		.numbers = torsh_rows_memory(memory, code->n_addresses - first,
+					     sizeof(*grouped.numbers)),
+		.starts = torsh_rows_memory(memory, (size_t)code->n_modules + 2,
+					    sizeof(*grouped.starts)),
+	};
+	uint32_t *next = grouped.starts + 1;
+
+	/* next[m] becomes the start of module m, and then its end, which is the start of m + 1. */
+	for (uint32_t i = first; i < code->n_addresses; i++) {
+		if (is_in_module(code, i))
+			next[code->addresses[i].module + 1]++;
+	}
+	for (uint32_t i = 1; i <= code->n_modules; i++)
+		next[i] += next[i - 1];
+	for (uint32_t i = first; i < code->n_addresses; i++) {
+		if (is_in_module(code, i))
+			grouped.numbers[next[code->addresses[i].module]++] = i;
+	}
+	return grouped;
+}
+
+static void collect_module(struct lookups *lookups, const struct code_table *code,
+			   const struct grouped *grouped, uint32_t module)
 {
 	lookups->n = 0;
-	for (uint32_t i = first; i < code->n_addresses; i++) {
-		const struct view_address *address = &code->addresses[i];
+	for (uint32_t i = grouped->starts[module]; i < grouped->starts[module + 1]; i++) {
+		const struct view_address *address = &code->addresses[grouped->numbers[i]];
 		uint64_t exact = address->ip - code->modules[module].bias;
 
-		if (address->module != module || !is_code(address))
-			continue;
-		lookups->numbers[lookups->n] = i;
+		lookups->numbers[lookups->n] = grouped->numbers[i];
 		lookups->exact[lookups->n] = exact;
 		lookups->call_addresses[lookups->n++] =
 			address->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME) ? exact : exact - 1;
@@ -91,6 +127,7 @@ void torsh_rows_symbols(struct recording_file *file, const struct target *target
 {
 	const struct code_table *code = &target->state.code;
 	struct rows_memory memory = {0};
+	struct grouped grouped = group_addresses(&memory, code, target->rows->n_named);
 	struct lookups lookups = {
 		.numbers = torsh_rows_memory(&memory, code->n_addresses, sizeof(*lookups.numbers)),
 		.call_addresses = torsh_rows_memory(&memory, code->n_addresses,
@@ -102,7 +139,7 @@ void torsh_rows_symbols(struct recording_file *file, const struct target *target
 	for (uint32_t i = 0; i < code->n_modules; i++) {
 		if (code->modules[i].path[0] != '/')
 			continue;
-		collect_module(&lookups, code, target->rows->n_named, i);
+		collect_module(&lookups, code, &grouped, i);
 		torsh_book_look_up(book, &code->modules[i], lookups.call_addresses, lookups.n,
 				   lookups.names);
 		append_module(file, target, &lookups);

@@ -15,7 +15,7 @@ void torsh_code_create(struct code_table *table, const struct channel_view *view
 	table->numbers = torsh_memory_new(view->n_addresses, sizeof(*table->numbers));
 	table->module_numbers = torsh_memory_new(view->n_modules, sizeof(*table->module_numbers));
 	table->function_numbers = torsh_memory_new(view->n_codes, sizeof(*table->function_numbers));
-	torsh_key_index_create(&table->address_index);
+	torsh_number_index_create(&table->address_index);
 }
 
 void torsh_code_destroy(struct code_table *table)
@@ -32,7 +32,7 @@ void torsh_code_destroy(struct code_table *table)
 	free(table->module_numbers);
 	free(table->addresses);
 	free(table->numbers);
-	torsh_key_index_destroy(&table->address_index);
+	torsh_number_index_destroy(&table->address_index);
 	*table = (struct code_table){0};
 }
 
@@ -108,13 +108,13 @@ uint32_t torsh_code_label(struct code_table *table, uint32_t label)
 	return label ? function_number(table, label - 1) + 1 : 0;
 }
 
-static uint64_t key_of(const struct view_address *address)
+static uint32_t hash_of(const struct view_address *address)
 {
 	uint64_t h = address->ip * UINT64_C(0x9e3779b97f4a7c15);
 
 	h ^= h >> 32;
 	h = (h ^ ((uint64_t)address->module << 32 | address->flags)) * UINT64_C(0xc2b2ae3d27d4eb4f);
-	return (h ^ h >> 29) | 1;
+	return (uint32_t)((h ^ h >> 29) >> 32);
 }
 
 static bool is_same_address(const struct view_address *a, const struct view_address *b)
@@ -122,20 +122,28 @@ static bool is_same_address(const struct view_address *a, const struct view_addr
 	return a->ip == b->ip && a->flags == b->flags && a->module == b->module;
 }
 
-/* Equal keys are so rare that the second row is simply not indexed: it may get two numbers. */
+static void grow_index(struct code_table *table)
+{
+	torsh_number_index_grow(&table->address_index);
+	for (uint32_t i = 0; i < table->n_addresses; i++)
+		torsh_number_index_add(&table->address_index, i + 1, hash_of(&table->addresses[i]));
+}
+
 static uint32_t address_number(struct code_table *table, const struct view_address *address)
 {
-	uint64_t key = key_of(address);
-	struct key_slot *slot = torsh_key_index_find(&table->address_index, key);
-	uint32_t number = table->n_addresses;
+	uint32_t hash = hash_of(address), number = table->n_addresses, found;
+	uint32_t i = torsh_number_index_home(&table->address_index, hash);
 
-	if (slot->key && is_same_address(&table->addresses[slot->number], address))
-		return slot->number;
+	while ((found = torsh_number_index_next(&table->address_index, hash, &i))) {
+		if (is_same_address(&table->addresses[found - 1], address))
+			return found - 1;
+	}
+	if (torsh_number_index_is_full(&table->address_index))
+		grow_index(table);
 	table->addresses = torsh_array_reserve(table->addresses, number, &table->address_capacity,
 					       sizeof(*address));
 	table->addresses[table->n_addresses++] = *address;
-	if (!slot->key)
-		torsh_key_index_fill(&table->address_index, slot, key, number);
+	torsh_number_index_add(&table->address_index, number + 1, hash);
 	return number;
 }
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "tools/base/containers/key_index.h"
+#include "tools/writer/fold/tables/number_index.h"
 #include "tools/writer/input/channel_view.h"
 
 struct code_module {
@@ -32,7 +32,7 @@ struct code_table {
 	struct view_address *addresses;
 	uint32_t n_addresses;
 	size_t address_capacity;
-	struct key_index address_index;
+	struct number_index address_index; /* of numbers + 1 */
 	uint32_t *module_numbers; /* by the channel's index: number + 1 */
 	struct code_module *modules;
 	uint32_t n_modules;

@@ -10,13 +10,22 @@
 
 #define WORD_BITS 64u
 
+/*
+ * A usage in 32 bits, from the lowest: bytes, blocks. With the highest bit it is the number of an
+ * item: few sites have many blocks or bytes.
+ */
+#define USAGE_BYTES_BITS 24u
+#define USAGE_BLOCKS_BITS 7u
+#define USAGE_IS_ITEM (1u << (USAGE_BYTES_BITS + USAGE_BLOCKS_BITS))
+
 void torsh_moments_destroy(struct moments *moments)
 {
 	for (uint32_t i = 0; i < moments->n; i++)
 		free(moments->items[i].sites);
 	free(moments->touched);
 	free(moments->latest);
-	free(moments->latest_numbers);
+	free(moments->latest_usages);
+	*moments = (struct moments){0};
 }
 
 void torsh_moments_touch(struct moments *moments, uint32_t site)
@@ -62,21 +71,35 @@ static void remove_latest(struct moments *moments, uint32_t number)
 	moments->free_latest = number;
 }
 
+static bool is_small(const struct moment_site *usage)
+{
+	return usage->bytes >> USAGE_BYTES_BITS == 0 && usage->n >> USAGE_BLOCKS_BITS == 0;
+}
+
+static uint32_t small_usage(const struct moment_site *usage)
+{
+	return usage->n << USAGE_BYTES_BITS | (uint32_t)usage->bytes;
+}
+
 /* Returns true if the site is not as the latest moment has it; updates that. */
 static bool note_site(struct moments *moments, const struct moment_site *now)
 {
-	uint32_t *number = &moments->latest_numbers[now->site];
-	const struct moment_site *latest = *number ? &moments->latest[*number] : NULL;
+	uint32_t *usage = &moments->latest_usages[now->site], number = *usage & ~USAGE_IS_ITEM;
+	const struct moment_site *latest = *usage & USAGE_IS_ITEM ? &moments->latest[number] : NULL;
 
-	if (latest ? latest->bytes == now->bytes && latest->n == now->n : !(now->bytes | now->n))
+	if (latest ? latest->bytes == now->bytes && latest->n == now->n
+		   : is_small(now) && small_usage(now) == *usage)
 		return false;
-	if (!latest)
-		*number = add_latest(moments);
-	moments->latest[*number] = *now;
-	if (!(now->bytes | now->n)) {
-		remove_latest(moments, *number);
-		*number = 0;
+	if (is_small(now)) {
+		if (latest)
+			remove_latest(moments, number);
+		*usage = small_usage(now);
+		return true;
 	}
+	if (!latest)
+		number = add_latest(moments);
+	moments->latest[number] = *now;
+	*usage = number | USAGE_IS_ITEM;
 	return true;
 }
 
@@ -107,9 +130,9 @@ static void collect_sites(struct heap *heap, struct moment *moment)
 
 	if (!n_most)
 		return;
-	moments->latest_numbers =
-		torsh_array_extend(moments->latest_numbers, heap->n_sites,
-				   &moments->n_latest_numbers, sizeof(*moments->latest_numbers));
+	moments->latest_usages =
+		torsh_array_extend(moments->latest_usages, heap->n_sites, &moments->n_latest_usages,
+				   sizeof(*moments->latest_usages));
 	moment->sites = torsh_memory_new(n_most, sizeof(*moment->sites));
 	for (uint32_t i = 0; i < moments->n_touched / WORD_BITS; i++) {
 		for (uint64_t bits = moments->touched[i]; bits; bits &= bits - 1) {

@@ -50,9 +50,12 @@ struct moments {
 	uint64_t n_sites; /* in the lists of all moments */
 	uint64_t *touched; /* bits by site: changed since the latest moment */
 	uint32_t n_touched; /* the number of bits */
-	/* usage as of the latest moment, of the sites that had any */
-	uint32_t *latest_numbers; /* by site: of its item, 0: none */
-	size_t n_latest_numbers;
+	/*
+	 * usage as of the latest moment, by site: 0: none; few blocks and bytes as they are, else
+	 * the number of an item; see heap_moments.c
+	 */
+	uint32_t *latest_usages;
+	size_t n_latest_usages;
 	struct moment_site *latest;
 	uint32_t n_latest;
 	size_t latest_capacity;

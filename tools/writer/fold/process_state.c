@@ -28,6 +28,19 @@ void torsh_process_state_create(struct process_state *state, const struct channe
 	torsh_series_start(&state->series, start, torsh_clock_stamps_of_ns(clock, SERIES_STEP_NS));
 }
 
+void torsh_process_state_end_folding(struct process_state *state)
+{
+	torsh_number_index_destroy(&state->stacks.index);
+	torsh_number_index_destroy(&state->heap.site_index);
+	torsh_number_index_destroy(&state->code.address_index);
+}
+
+void torsh_process_state_free_tables(struct process_state *state)
+{
+	torsh_stacks_destroy(&state->stacks);
+	torsh_moments_destroy(&state->heap.moments);
+}
+
 void torsh_process_state_destroy(struct process_state *state)
 {
 	torsh_code_destroy(&state->code);

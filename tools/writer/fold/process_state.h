@@ -129,6 +129,12 @@ struct process_state {
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock);
 
+/* No event is folded any more: free what only looks up stacks, sites and addresses. */
+void torsh_process_state_end_folding(struct process_state *state);
+
+/* After its last rows were written: free its stacks and moments, which nothing else reads. */
+void torsh_process_state_free_tables(struct process_state *state);
+
 /* Free the state. */
 void torsh_process_state_destroy(struct process_state *state);
 

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
@@ -18,11 +17,14 @@ struct live_group {
 
 struct live_sum {
 	uint64_t blocks, bytes, usable_bytes;
-	struct sample_variance variance;
 	uint64_t first, last;
+};
+
+/* Which groups a site has. */
+struct live_grouping {
 	/*
-	 * the site's groups begin there: one for each block if there are n_groups_max of them, else
-	 * one for each equal part of the time from first to last
+	 * its groups begin there: one for each block if there are n_groups_max of them, else one
+	 * for each equal part of the time from first to last
 	 */
 	uint32_t group, n_groups_max;
 	uint32_t n_groups; /* so far */
@@ -33,8 +35,9 @@ struct live_sums {
 	const struct heap *heap;
 	uint32_t *numbers; /* by site: of its item */
 	struct live_sum *items; /* [0]: of the sites without live blocks, and zero */
+	struct sample_variance *variances; /* of the items; NULL: blocks are not sampled */
+	struct live_grouping *groupings; /* of the items; NULL: there are no groups */
 	uint32_t n;
-	size_t capacity;
 	struct live_group *groups;
 };
 
@@ -43,20 +46,26 @@ static struct live_sum *sum_of(const struct live_sums *sums, uint32_t site)
 	return &sums->items[sums->numbers[site]];
 }
 
-/* Adds the sum if the site has none. */
-static struct live_sum *need_sum(struct live_sums *sums, uint32_t site)
+/* None without groups. */
+static struct live_grouping grouping_of(const struct live_sums *sums, uint32_t site)
 {
-	if (!sums->numbers[site]) {
-		sums->items = torsh_array_reserve(sums->items, sums->n, &sums->capacity,
-						  sizeof(*sums->items));
+	return sums->groupings ? sums->groupings[sums->numbers[site]] : (struct live_grouping){0};
+}
+
+static void number_site(struct live_sums *sums, uint32_t site)
+{
+	if (!sums->numbers[site])
 		sums->numbers[site] = sums->n++;
-	}
-	return sum_of(sums, site);
+}
+
+static void number_block(struct live_sums *sums, const struct live_block *block)
+{
+	number_site(sums, block->site);
 }
 
 static void sum_block(struct live_sums *sums, const struct live_block *block)
 {
-	struct live_sum *sum = need_sum(sums, block->site);
+	struct live_sum *sum = sum_of(sums, block->site);
 	struct sample_weight weight = torsh_heap_weigh(sums->heap, block);
 
 	if (!sum->blocks || block->stamp < sum->first)
@@ -66,7 +75,9 @@ static void sum_block(struct live_sums *sums, const struct live_block *block)
 	sum->blocks += (uint64_t)weight.blocks;
 	sum->bytes += (uint64_t)weight.bytes;
 	if (sums->heap->sampling.rate)
-		torsh_sampling_add_variance(&sums->heap->sampling, &sum->variance, block->size);
+		torsh_sampling_add_variance(&sums->heap->sampling,
+					    &sums->variances[sums->numbers[block->site]],
+					    block->size);
 	else
 		sum->usable_bytes += torsh_live_usable(block);
 }
@@ -130,17 +141,19 @@ static uint64_t count_groups(const struct live_sums *sums, const struct target *
 
 static void add_to_group(struct live_sums *sums, const struct live_block *block)
 {
-	struct live_sum *sum = sum_of(sums, block->site);
-	struct live_group *group = &sums->groups[sum->group];
+	const struct live_sum *sum = sum_of(sums, block->site);
+	struct live_grouping *grouping = &sums->groupings[sums->numbers[block->site]];
+	struct live_group *group = &sums->groups[grouping->group];
 	struct sample_weight weight = torsh_heap_weigh(sums->heap, block);
 
-	if (!sum->n_groups_max)
+	if (!grouping->n_groups_max)
 		return;
-	if (sum->blocks == sum->n_groups_max && !sums->heap->sampling.rate)
-		group += sum->n_groups++;
+	if (sum->blocks == grouping->n_groups_max && !sums->heap->sampling.rate)
+		group += grouping->n_groups++;
 	else
-		group += (uint64_t)((double)(block->stamp - sum->first) /
-				    ((double)(sum->last - sum->first) + 1) * sum->n_groups_max);
+		group +=
+			(uint64_t)((double)(block->stamp - sum->first) /
+				   ((double)(sum->last - sum->first) + 1) * grouping->n_groups_max);
 	if (!group->blocks || block->stamp < group->first)
 		group->first = block->stamp;
 	if (block->stamp > group->last)
@@ -157,14 +170,14 @@ static int compare_groups(const void *a, const void *b)
 }
 
 /* Remove empty groups, and put the others into the order of time. */
-static void order_groups(struct live_sum *sum, struct live_group *groups)
+static void order_groups(struct live_grouping *grouping, struct live_group *groups)
 {
-	sum->n_groups = 0;
-	for (uint32_t i = 0; i < sum->n_groups_max; i++) {
+	grouping->n_groups = 0;
+	for (uint32_t i = 0; i < grouping->n_groups_max; i++) {
 		if (groups[i].blocks)
-			groups[sum->n_groups++] = groups[i];
+			groups[grouping->n_groups++] = groups[i];
 	}
-	qsort(groups, sum->n_groups, sizeof(*groups), compare_groups);
+	qsort(groups, grouping->n_groups, sizeof(*groups), compare_groups);
 }
 
 static void make_groups(struct live_sums *sums, const struct target *target)
@@ -177,18 +190,20 @@ static void make_groups(struct live_sums *sums, const struct target *target)
 	if (!n_all || n_all > ROWS_GROUPS)
 		return;
 	sums->groups = torsh_memory_new(n_all, sizeof(*sums->groups));
+	sums->groupings = torsh_memory_new(sums->n, sizeof(*sums->groupings));
 	for (uint32_t i = 0; i < target->state.heap.n_sites; i++) {
-		struct live_sum *sum = sum_of(sums, i);
+		const struct live_sum *sum = sum_of(sums, i);
+		struct live_grouping *grouping = &sums->groupings[sums->numbers[i]];
 
 		if (!is_grouped(target, sum, i))
 			continue;
-		sum->group = n;
-		sum->n_groups_max = sum->blocks < n_most ? (uint32_t)sum->blocks : n_most;
-		n += sum->n_groups_max;
+		grouping->group = n;
+		grouping->n_groups_max = sum->blocks < n_most ? (uint32_t)sum->blocks : n_most;
+		n += grouping->n_groups_max;
 	}
 	visit_blocks(sums, target, add_to_group);
 	for (uint32_t i = 1; i < sums->n; i++)
-		order_groups(&sums->items[i], sums->groups + sums->items[i].group);
+		order_groups(&sums->groupings[i], sums->groups + sums->groupings[i].group);
 }
 
 struct live_sums *torsh_rows_sum_live(const struct target *target)
@@ -198,11 +213,16 @@ struct live_sums *torsh_rows_sum_live(const struct target *target)
 
 	sums->heap = heap;
 	sums->numbers = torsh_memory_new(heap->n_sites, sizeof(*sums->numbers));
-	sums->items = torsh_array_reserve(NULL, 0, &sums->capacity, sizeof(*sums->items));
 	sums->n = 1;
+	visit_blocks(sums, target, number_block);
+	if (heap->small_site)
+		number_site(sums, heap->small_site);
+	sums->items = torsh_memory_new(sums->n, sizeof(*sums->items));
+	if (heap->sampling.rate)
+		sums->variances = torsh_memory_new(sums->n, sizeof(*sums->variances));
 	visit_blocks(sums, target, sum_block);
 	if (heap->small_site)
-		add_small(need_sum(sums, heap->small_site), heap);
+		add_small(sum_of(sums, heap->small_site), heap);
 	make_groups(sums, target);
 	return sums;
 }
@@ -211,6 +231,8 @@ void torsh_rows_free_live(struct live_sums *sums)
 {
 	free(sums->numbers);
 	free(sums->items);
+	free(sums->variances);
+	free(sums->groupings);
 	free(sums->groups);
 	free(sums);
 }
@@ -230,7 +252,7 @@ static uint32_t count_sums(const struct live_sums *sums, uint32_t first, uint32_
 
 	for (uint32_t i = first; i < n_sites && n_used < ROWS_TOTALS; i++) {
 		n_used += sum_of(sums, i)->blocks != 0;
-		*n_groups += sum_of(sums, i)->n_groups;
+		*n_groups += grouping_of(sums, i).n_groups;
 	}
 	return n_used;
 }
@@ -268,12 +290,13 @@ static void make_columns(Torsh__Live *row, struct rows_memory *memory, const str
 
 /* Each group begins so much after the end of the one before; the first one after first_ns. */
 static void put_groups(Torsh__Live *row, uint32_t i, const struct target *target,
-		       const struct live_sum *sum, const struct live_group *groups, uint32_t *at)
+		       const struct live_grouping *grouping, const struct live_group *groups,
+		       uint32_t *at)
 {
 	uint64_t end_ns = row->first_ns[i];
 
-	row->group_count[i] = sum->n_groups;
-	for (uint32_t k = 0; k < sum->n_groups; k++, ++*at) {
+	row->group_count[i] = grouping->n_groups;
+	for (uint32_t k = 0; k < grouping->n_groups; k++, ++*at) {
 		uint64_t first_ns = ns_of(target, groups[k].first);
 		uint64_t last_ns = ns_of(target, groups[k].last);
 
@@ -305,6 +328,7 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 	make_columns(row, memory, target, n, n_groups);
 	for (; i < n; ++*site) {
 		const struct live_sum *sum = sum_of(sums, *site);
+		struct live_grouping grouping = grouping_of(sums, *site);
 
 		if (!sum->blocks)
 			continue;
@@ -317,11 +341,15 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		if (row->n_step_of_first)
 			put_steps(row, i, target, sum);
 		if (row->n_bytes_variance) {
-			row->blocks_variance[i] = sum->variance.blocks;
-			row->bytes_variance[i] = sum->variance.bytes;
+			const struct sample_variance *variance =
+				&sums->variances[sums->numbers[*site]];
+
+			row->blocks_variance[i] = variance->blocks;
+			row->bytes_variance[i] = variance->bytes;
 		}
 		if (n_groups)
-			put_groups(row, i, target, sum, sums->groups + sum->group, &at_group);
+			put_groups(row, i, target, &grouping, sums->groups + grouping.group,
+				   &at_group);
 		i++;
 	}
 	if (!count_sums(sums, *site, heap->n_sites, &n_groups))

@@ -181,12 +181,12 @@ static void compare(struct session_heap *session_heap, const struct replay *repl
 
 		for (uint32_t i = 0; i < N_SITES; i++) {
 			uint32_t site = processes[p].sites[i];
-			const struct session_usage *usage =
-				member ? torsh_session_heap_usage(member, site) : NULL;
-			uint64_t bytes =
-				usage ? torsh_session_heap_peak_bytes(session_heap, usage) : 0;
+			struct site_usage usage = {0};
 
-			assert_int_equal(bytes, replay->peak_of[p][i]);
+			if (member)
+				usage = torsh_session_heap_usage(member, site);
+			assert_int_equal(torsh_session_heap_peak_bytes(session_heap, &usage),
+					 replay->peak_of[p][i]);
 		}
 	}
 }

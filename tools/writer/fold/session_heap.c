@@ -13,6 +13,7 @@ static void destroy_member(struct session_member *member)
 {
 	free(member->log);
 	free(member->usages);
+	torsh_site_totals_destroy(&member->totals);
 	free(member->numbers);
 	free(member);
 }
@@ -28,26 +29,52 @@ void torsh_session_heap_destroy(struct session_heap *session_heap)
 	*session_heap = (struct session_heap){0};
 }
 
-static bool had_usage(const struct session_heap *session_heap, const struct session_usage *usage)
+static struct site_usage usage_at(const struct session_member *member, uint32_t number)
 {
-	return torsh_session_heap_peak_bytes(session_heap, usage) ||
+	return torsh_site_totals(&member->totals, &member->usages[number].own).live;
+}
+
+struct site_usage torsh_session_heap_usage(const struct session_member *member, uint32_t site)
+{
+	uint32_t number = site < member->n_numbers ? member->numbers[site] : 0;
+
+	return number ? usage_at(member, number) : (struct site_usage){0};
+}
+
+uint32_t torsh_session_heap_stack(const struct session_member *member, uint32_t site)
+{
+	return member->heap ? member->heap->sites[site].stack
+			    : member->usages[member->numbers[site]].own.stack;
+}
+
+static bool is_needed(const struct session_heap *session_heap, const struct site_usage *usage)
+{
+	return usage->n || usage->bytes || torsh_session_heap_peak_bytes(session_heap, usage) ||
 	       torsh_session_heap_peak_n(session_heap, usage);
 }
 
-/* Remove the usages that nobody can ask for: the others move up. */
+/* Remove the usages that nobody can ask for: the others move up, and their totals likewise. */
 static void sweep(struct session_member *member)
 {
+	struct site_totals_table former = member->totals;
 	uint32_t n = 1;
 
+	member->totals = (struct site_totals_table){.contexts = former.contexts,
+						    .n_contexts = former.n_contexts,
+						    .context_capacity = former.context_capacity};
 	for (uint32_t i = 1; i < member->n_usages; i++) {
-		const struct session_usage *usage = &member->usages[i];
-		bool is_kept = usage->usage.n || usage->usage.bytes ||
-			       had_usage(member->session_heap, usage);
+		struct session_usage usage = member->usages[i];
+		struct site_totals totals = torsh_site_totals(&former, &usage.own);
+		bool is_kept = is_needed(member->session_heap, &totals.live);
 
-		member->numbers[usage->site] = is_kept ? n : 0;
-		if (is_kept)
-			member->usages[n++] = *usage;
+		member->numbers[usage.site] = is_kept ? n : 0;
+		if (!is_kept)
+			continue;
+		if (usage.own.has_totals)
+			torsh_site_totals_set(&member->totals, &usage.own, &totals);
+		member->usages[n++] = usage;
 	}
+	free(former.items);
 	member->n_usages = n;
 	member->next_sweep = 2 * n;
 }
@@ -77,6 +104,16 @@ static struct session_usage *usage_of(struct session_member *member, uint32_t si
 				     : add_usage(member, site);
 }
 
+/* Sites with one block refer to its context. */
+static void copy_contexts(struct site_totals_table *to, const struct site_totals_table *from)
+{
+	to->contexts = torsh_memory_new(from->n_contexts, sizeof(*to->contexts));
+	to->n_contexts = from->n_contexts;
+	to->context_capacity = from->n_contexts ? from->n_contexts : 1;
+	if (from->n_contexts)
+		memcpy(to->contexts, from->contexts, from->n_contexts * sizeof(*to->contexts));
+}
+
 /* The first process's sum so far becomes the session's. */
 static void begin_with(struct session_heap *session_heap, struct session_member *member,
 		       struct heap *heap)
@@ -84,11 +121,17 @@ static void begin_with(struct session_heap *session_heap, struct session_member 
 	torsh_peak_tracker_settle(&heap->tracker);
 	session_heap->tracker = heap->tracker;
 	session_heap->settled = heap->tracker.last_stamp;
+	copy_contexts(&member->totals, &heap->totals);
 	for (uint32_t i = 0; i < heap->n_sites; i++) {
-		struct session_usage now = {.usage = torsh_heap_totals(heap, i).live};
+		struct site_totals now = torsh_heap_totals(heap, i);
+		struct session_usage *usage;
 
-		if (now.usage.n || now.usage.bytes || had_usage(session_heap, &now))
-			usage_of(member, i)->usage = now.usage;
+		if (!is_needed(session_heap, &now.live))
+			continue;
+		usage = usage_of(member, i);
+		usage->own = heap->sites[i];
+		if (usage->own.has_totals)
+			torsh_site_totals_set(&member->totals, &usage->own, &now);
 	}
 }
 
@@ -144,7 +187,7 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 			usage_of(member, member->log[i].site);
 	}
 	for (uint32_t i = 1; i < member->n_usages; i++)
-		member->usages[i].stack = heap->sites[member->usages[i].site].stack;
+		member->usages[i].own.stack = heap->sites[member->usages[i].site].stack;
 	torsh_session_heap_note(member, stamp > last ? stamp : last, SESSION_NO_SITE, 0, 0);
 }
 
@@ -155,15 +198,19 @@ static void take_end(struct session_heap *session_heap, struct session_member *m
 	int64_t n = 0, bytes = 0;
 
 	for (uint32_t i = 1; i < member->n_usages; i++) {
-		n += (int64_t)member->usages[i].usage.n;
-		bytes += (int64_t)member->usages[i].usage.bytes;
+		struct site_usage usage = usage_at(member, i);
+
+		n += (int64_t)usage.n;
+		bytes += (int64_t)usage.bytes;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, stamp, -n, -bytes);
 	for (uint32_t i = 1; i < member->n_usages; i++) {
-		struct site_usage *usage = &member->usages[i].usage;
+		struct site_usage usage = usage_at(member, i);
 
-		torsh_site_usage_change(usage, &session_heap->tracker, 0, -(int64_t)usage->n,
-					-(int64_t)usage->bytes);
+		if (usage.n || usage.bytes)
+			torsh_site_totals_change(&member->totals, &member->usages[i].own,
+						 &session_heap->tracker, 0, -(int64_t)usage.n,
+						 -(int64_t)usage.bytes);
 	}
 	member->has_ended = true;
 	sweep(member);
@@ -184,8 +231,9 @@ static void take(struct session_heap *session_heap, struct session_member *membe
 		return;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, change->stamp, change->n, change->bytes);
-	torsh_site_usage_change(&usage_of(member, change->site)->usage, &session_heap->tracker,
-				member->step_name, change->n, change->bytes);
+	torsh_site_totals_change(&member->totals, &usage_of(member, change->site)->own,
+				 &session_heap->tracker, member->step_name, change->n,
+				 change->bytes);
 }
 
 static uint64_t first_stamp(const struct session_member *member)

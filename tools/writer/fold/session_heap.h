@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 #include "tools/writer/fold/peak_tracker.h"
+#include "tools/writer/fold/tables/site_totals.h"
 
 struct heap;
 
@@ -40,9 +41,8 @@ struct session_change {
 };
 
 struct session_usage {
-	struct site_usage usage;
+	struct heap_site own; /* its stack is set when the process has ended */
 	uint32_t site; /* of the process's heap */
-	uint32_t stack; /* set when the process has ended */
 };
 
 /* One process. */
@@ -58,6 +58,7 @@ struct session_member {
 	struct session_usage *usages;
 	uint32_t n_usages;
 	size_t usage_capacity;
+	struct site_totals_table totals; /* of the usages; only `live` is valid */
 	uint32_t *numbers; /* by site: of its usage, 0: none */
 	size_t n_numbers;
 	uint32_t next_sweep; /* number of usages at which those that hold nothing are removed */
@@ -101,27 +102,24 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp);
 /* Apply all changes below the stamp: no process adds older ones. UINT64_MAX: all. */
 void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp);
 
-/* Returns a site's usage, or NULL if it holds nothing and held nothing at the peak. */
-static inline const struct session_usage *
-torsh_session_heap_usage(const struct session_member *member, uint32_t site)
-{
-	uint32_t number = site < member->n_numbers ? member->numbers[site] : 0;
+/* Returns a site's usage: nothing if it holds nothing and held nothing at the peak. */
+struct site_usage torsh_session_heap_usage(const struct session_member *member, uint32_t site);
 
-	return number ? &member->usages[number] : NULL;
-}
+/* Returns the stack of a site that has a usage. */
+uint32_t torsh_session_heap_stack(const struct session_member *member, uint32_t site);
 
 /* Returns a site's bytes at the peak of all settled changes. */
 static inline uint64_t torsh_session_heap_peak_bytes(const struct session_heap *session_heap,
-						     const struct session_usage *usage)
+						     const struct site_usage *usage)
 {
-	return torsh_site_usage_peak_bytes(&usage->usage, &session_heap->tracker);
+	return torsh_site_usage_peak_bytes(usage, &session_heap->tracker);
 }
 
 /* Returns a site's number of blocks at that peak. */
 static inline uint64_t torsh_session_heap_peak_n(const struct session_heap *session_heap,
-						 const struct session_usage *usage)
+						 const struct site_usage *usage)
 {
-	return torsh_site_usage_peak_n(&usage->usage, &session_heap->tracker);
+	return torsh_site_usage_peak_n(usage, &session_heap->tracker);
 }
 
 #endif

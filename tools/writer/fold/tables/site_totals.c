@@ -53,16 +53,24 @@ struct site_totals torsh_site_totals(const struct site_totals_table *table,
 	return site->has_block ? totals_of_one(table, site) : (struct site_totals){0};
 }
 
-struct site_totals *torsh_site_totals_add(struct site_totals_table *table, struct heap_site *site)
+void torsh_site_totals_set(struct site_totals_table *table, struct heap_site *site,
+			   const struct site_totals *totals)
 {
 	uint32_t number = table->n++;
 
 	table->items =
 		torsh_array_reserve(table->items, number, &table->capacity, sizeof(*table->items));
-	table->items[number] = torsh_site_totals(table, site);
+	table->items[number] = *totals;
 	site->has_totals = true;
 	site->size_or_totals = number;
-	return &table->items[number];
+}
+
+struct site_totals *torsh_site_totals_add(struct site_totals_table *table, struct heap_site *site)
+{
+	struct site_totals totals = torsh_site_totals(table, site);
+
+	torsh_site_totals_set(table, site, &totals);
+	return &table->items[site->size_or_totals];
 }
 
 static bool is_same(const struct site_context *a, const struct site_context *b)

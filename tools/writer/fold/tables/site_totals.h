@@ -68,6 +68,10 @@ void torsh_site_totals_destroy(struct site_totals_table *table);
 struct site_totals torsh_site_totals(const struct site_totals_table *table,
 				     const struct heap_site *site);
 
+/* Give a site these totals, in place of those that it had. */
+void torsh_site_totals_set(struct site_totals_table *table, struct heap_site *site,
+			   const struct site_totals *totals);
+
 /* Slow path of torsh_site_totals_need. */
 struct site_totals *torsh_site_totals_add(struct site_totals_table *table, struct heap_site *site);
 

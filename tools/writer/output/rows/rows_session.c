@@ -10,7 +10,7 @@
 #include "tools/writer/fold/step_marks.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-static bool has_usage(const struct session_heap *session_heap, const struct session_usage *usage)
+static bool has_usage(const struct session_heap *session_heap, const struct site_usage *usage)
 {
 	return torsh_session_heap_peak_bytes(session_heap, usage) ||
 	       torsh_session_heap_peak_n(session_heap, usage);
@@ -29,18 +29,18 @@ static void put_usages(Torsh__Joint *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, step_of_first, n);
 	ROWS_COLUMN(memory, row, step_of_last, n);
 	for (; *site < member->n_numbers && i < n; (*site)++) {
-		const struct session_usage *usage = torsh_session_heap_usage(member, *site);
+		struct site_usage usage = torsh_session_heap_usage(member, *site);
 
-		if (!usage || !has_usage(session_heap, usage))
+		if (!has_usage(session_heap, &usage))
 			continue;
-		row->stack[i] = member->heap ? member->heap->sites[*site].stack : usage->stack;
-		row->blocks[i] = torsh_session_heap_peak_n(session_heap, usage);
-		row->bytes[i] = torsh_session_heap_peak_bytes(session_heap, usage);
+		row->stack[i] = torsh_session_heap_stack(member, *site);
+		row->blocks[i] = torsh_session_heap_peak_n(session_heap, &usage);
+		row->bytes[i] = torsh_session_heap_peak_bytes(session_heap, &usage);
 		row->step_of_first[i] = torsh_step_marks_final(
-			torsh_site_usage_peak_first_step(&usage->usage, &session_heap->tracker),
+			torsh_site_usage_peak_first_step(&usage, &session_heap->tracker),
 			member->is_by_optimizer);
 		row->step_of_last[i++] = torsh_step_marks_final(
-			torsh_site_usage_peak_last_step(&usage->usage, &session_heap->tracker),
+			torsh_site_usage_peak_last_step(&usage, &session_heap->tracker),
 			member->is_by_optimizer);
 	}
 	row->n_stack = row->n_blocks = row->n_bytes = row->n_step_of_first = row->n_step_of_last =

@@ -77,15 +77,25 @@ static inline bool torsh_cpu_has_threads(void)
 	return false;
 }
 
-/*
- * frame is __builtin_frame_address(0) of a hook: the frame record {x29, x30} of the caller. The
- * caller's sp is not in the record; this CPU's unwinder finds it itself.
- */
-static inline struct cpu_caller torsh_cpu_caller(const void *frame)
+/* The C library's per-thread data. */
+static inline uintptr_t torsh_cpu_thread_pointer(void)
 {
-	const uintptr_t *f = frame;
+	uintptr_t pointer;
 
-	return (struct cpu_caller){.ip = f[1], .sp = 0, .bp = f[0]};
+	__asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+	return pointer;
+}
+
+/*
+ * A saved return address without the signature that pointer authentication put into its upper bits:
+ * xpaclri, which does nothing on a CPU without it.
+ */
+static inline uintptr_t torsh_cpu_code_address(uintptr_t saved)
+{
+	register uintptr_t x30 __asm__("x30") = saved;
+
+	__asm__("hint #7" : "+r"(x30));
+	return x30;
 }
 
 #endif

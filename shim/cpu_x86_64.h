@@ -95,6 +95,12 @@ static inline bool torsh_cpu_has_threads(void)
 	return multiple_threads;
 }
 
+/* A return address as code has it: this CPU saves it plainly. */
+static inline uintptr_t torsh_cpu_code_address(uintptr_t saved)
+{
+	return saved;
+}
+
 /* Registers of the code that called a hook, as they will be when the hook has returned. */
 struct cpu_caller {
 	uintptr_t ip, sp, bp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A step from a frame to the next outer one, for all kinds of frames (x86-64). The capture handles
+ * A step from a frame to the next outer one, for all kinds of frames. The capture handles
  * the common kinds itself and uses this for the rest.
  *
  * If a step follows a guess (a frame pointer in code without unwind information) or goes unusually
@@ -17,10 +17,11 @@
 
 /* Reads up to this far above a frame's sp count as on its stack. */
 #define STEP_NEAR_BYTES (16u << 10)
+#define STEP_FARTHEST_CFA (UINT64_C(64) << 20)
 
 /*
- * sp: rsp at the return point; tagged_ip: the tagged return address (agent/stack/unwind_rule.h);
- * bp: rbp there.
+ * sp: the stack pointer at the return point; tagged_ip: the tagged return address
+ * (agent/stack/unwind_rule.h); bp: the frame pointer there.
  */
 struct step_frame {
 	uintptr_t sp;
@@ -38,10 +39,12 @@ enum step_result {
 	STEP_NOWHERE, /* the frame's own address is no code: the previous step was wrong */
 };
 
-/* The state of one capture; is_guessing and has_cursor start as false. */
+/* The state of one capture; the first three start as false. */
 struct stepper {
 	bool is_guessing; /* a frame further in had no unwind information */
 	bool has_cursor;
+	bool is_sp_guessed; /* the frame's sp is a lower bound (UNWIND_CHAIN_HAS_SP) */
+	uintptr_t signal_sp; /* of the signal frame right before this one, or 0 */
 	uintptr_t hook_sp; /* of the hook's caller */
 
 	/*
@@ -59,6 +62,8 @@ static inline void torsh_step_start(struct stepper *stepper, uintptr_t hook_sp)
 {
 	stepper->is_guessing = false;
 	stepper->has_cursor = false;
+	if (!UNWIND_CHAIN_HAS_SP)
+		stepper->is_sp_guessed = false;
 	stepper->hook_sp = hook_sp;
 	if (__builtin_expect(hook_sp - stepper->low >= stepper->high - stepper->low, 0)) {
 		/* The page of the hook's return address. */
@@ -78,5 +83,16 @@ static inline bool torsh_step_is_readable(const struct stepper *stepper, uintptr
  * not prove that the same step is still valid.
  */
 enum step_result torsh_step(struct stepper *stepper, struct step_frame *frame, uint64_t *rule);
+
+/*
+ * Parts of it, for the CPU's own kind of rule. Read a word of the frame with this sp; false: it
+ * can't be read.
+ */
+bool torsh_step_read(struct stepper *stepper, uintptr_t sp, uintptr_t address, uintptr_t *value,
+		     uint64_t *rule);
+
+/* Step to the frame with its return address, and bp if the rule restores it, saved below cfa. */
+enum step_result torsh_step_to(struct stepper *stepper, struct step_frame *frame, uint64_t *rule,
+			       uintptr_t cfa, uintptr_t bp_slot);
 
 #endif

@@ -15,10 +15,11 @@
 #include "agent/stack/recent_functions.h"
 
 struct unwind_cursor {
-	/* rsp: the frame's at its return point; rip: the next address */
+	/* CFI_SP: the frame's at its return point; CFI_IP: the next address */
 	uintptr_t registers[CFI_N_REGISTERS];
-	bool is_exact; /* rip is that of an interrupted instruction, not a return address */
+	bool is_exact; /* that is the address of an interrupted instruction, not a return address */
 	bool is_guessing; /* a frame further in had no unwind information */
+	bool is_sp_guessed; /* CFI_SP is a lower bound (UNWIND_CHAIN_HAS_SP) */
 	uintptr_t known_page; /* readable page for torsh_probe_read */
 	struct recent_functions *recent; /* the caller's */
 	const struct cfi_row *row; /* for one step */
@@ -27,8 +28,8 @@ struct unwind_cursor {
 };
 
 /*
- * Start in the calling function's callee, and step out until rsp is sp: the cursor is then in the
- * frame that will run with that rsp, with its callee-saved registers. Returns 0, or -errno if it
+ * Start in the calling function's callee, and step out until the stack pointer is sp: the cursor is then
+ * in the frame that will run with it, with its callee-saved registers. Returns 0, or -errno if it
  * wasn't reached.
  */
 int torsh_unwind_reach(struct unwind_cursor *cursor, struct recent_functions *recent, uintptr_t sp);

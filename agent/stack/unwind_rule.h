@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Unwind rules: how to step from a frame to the next outer one on x86-64, packed into 64 bits with
- * the id of the frame's address; and the tagged return address by which rules are found. Almost
- * every frame's unwind information fits; the rest is RULE_BAD and is interpreted in full each time.
+ * Unwind rules: how to step from a frame to the next outer one, packed into 64 bits with the id of
+ * the frame's address; and the tagged return address by which rules are found. Almost every frame's
+ * unwind information fits; the rest is RULE_BAD and is interpreted in full each time.
  *
- * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and
- * 63 of steps
+ * bits 0-39 the kind and places of agent/stack/cpu/, 40-61 id, 62 and 63 of steps
  */
 #ifndef TORSH_AGENT_STACK_UNWIND_RULE_H
 #define TORSH_AGENT_STACK_UNWIND_RULE_H
@@ -14,25 +13,11 @@
 #include <stdint.h>
 
 #include "agent/modules/loaded_object.h"
+#include "agent/stack/cpu/unwind_cpu.h"
 
 struct module;
 struct recent_functions;
 
-enum rule_kind {
-	/* 0 means "not compiled yet". CFA: the stack pointer of the outer frame. */
-	RULE_RSP = 1, /* CFA = rsp + offset; rbp at CFA + where */
-	RULE_RBP, /* CFA = rbp + offset; rbp at CFA + where */
-	/* CFA = *(rbp + offset), functions that align their stack; rbp at rbp + where */
-	RULE_DEREF_RBP,
-	RULE_SIGNAL, /* rsp points to the ucontext of the interrupted code */
-	RULE_STOP, /* the outermost frame */
-	RULE_NO_INFO, /* no unwind information: rbp chain, if it looks like one */
-	RULE_BAD, /* needs other registers besides rsp and rbp */
-};
-
-#define RULE_RESTORES_BP 8u
-/* not code: the previous step was wrong; never cached */
-#define RULE_NOWHERE (RULE_STOP | RULE_RESTORES_BP)
 #define RULE_LAST (UINT64_C(1) << 62) /* of a step not taken: the stack is cut here */
 /* of a step taken, never of a rule: re-reading its slots proves nothing */
 #define RULE_UNPROVABLE (UINT64_C(1) << 63)
@@ -40,16 +25,6 @@ enum rule_kind {
 static inline enum rule_kind torsh_unwind_rule_kind(uint64_t rule)
 {
 	return (enum rule_kind)(rule & 7);
-}
-
-static inline intptr_t torsh_unwind_rule_bp_where(uint64_t rule)
-{
-	return (int64_t)(rule << 48) >> 52 << 3;
-}
-
-static inline intptr_t torsh_unwind_rule_offset(uint64_t rule)
-{
-	return (int64_t)(rule << 24) >> 40 << 3;
 }
 
 static inline uint32_t torsh_unwind_rule_id(uint64_t rule)

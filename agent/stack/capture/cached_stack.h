@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a thread keeps between captures on x86-64: the frames of the last one with the slots that
+ * What a thread keeps between captures: the frames of the last one with the slots that
  * prove them, recently used unwind rules and cached suffixes (suffixes.h). The capture itself is in
- * agent/stack/stack_x86_64.c; the files of this folder are its parts.
+ * agent/stack/stack.c; the files of this folder are its parts.
  */
 #ifndef TORSH_AGENT_STACK_CAPTURE_CACHED_STACK_H
 #define TORSH_AGENT_STACK_CAPTURE_CACHED_STACK_H
@@ -119,16 +119,17 @@ static inline uint64_t find_rule(struct stack *s, uint64_t tagged_ip)
  */
 static inline bool step_simply(const struct stepper *stepper, struct step_frame *at, uint64_t rule)
 {
-	uintptr_t base = torsh_unwind_rule_kind(rule) == RULE_RSP ? at->sp : at->bp;
+	uintptr_t base = torsh_unwind_rule_kind(rule) == RULE_SP ? at->sp : at->bp;
 	uintptr_t cfa = base + (uintptr_t)torsh_unwind_rule_offset(rule), ip;
+	uintptr_t ip_slot = cfa + (uintptr_t)torsh_unwind_rule_ip_where(rule);
 	uintptr_t bp_slot = cfa + (uintptr_t)torsh_unwind_rule_bp_where(rule);
 
-	if (torsh_unwind_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES ||
-	    cfa % 8 || !torsh_step_is_readable(stepper, cfa - 8))
+	if (torsh_unwind_rule_kind(rule) > RULE_FP || ip_slot - at->sp >= STEP_NEAR_BYTES ||
+	    cfa % 8 || !torsh_step_is_readable(stepper, ip_slot))
 		return false;
 	if (rule & RULE_RESTORES_BP && !torsh_step_is_readable(stepper, bp_slot))
 		return false;
-	ip = *(const uintptr_t *)(cfa - 8);
+	ip = torsh_cpu_code_address(*(const uintptr_t *)ip_slot);
 	if (!ip || !torsh_unwind_rule_can_be_ip(ip))
 		return false;
 	if (rule & RULE_RESTORES_BP)
@@ -141,7 +142,7 @@ static inline bool step_simply(const struct stepper *stepper, struct step_frame 
 /* Whether step_simply handles the rule. */
 static inline bool is_simple(uint64_t rule)
 {
-	return (rule & (RULE_UNPROVABLE | RULE_LAST | 7)) <= RULE_RBP;
+	return (rule & (RULE_UNPROVABLE | RULE_LAST | 7)) <= RULE_FP;
 }
 
 /*

@@ -15,21 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/stack/cpu/unwind_cpu.h"
+
 #define SUFFIX_FRAMES 16u
 #define N_SUFFIXES 2048u
 #define N_FIRST_SUFFIXES 16u
 #define SUFFIX_PAIR_BITS 11
 #define FIRST_SUFFIX_PAIR_BITS 4
-
-struct suffix_frame {
-	uintptr_t sp;
-	uint64_t tagged_ip;
-	uintptr_t bp;
-	uint32_t id;
-	int16_t bp_where; /* the step out of the frame read rbp at the outer frame's sp plus this */
-	bool reads_bp; /* that value affects an outer step */
-	bool needs_bp;
-};
 
 /* Number 0 of a cache is no entry: it never fits. */
 struct suffix {

@@ -154,7 +154,7 @@ static void run_other_instruction(struct cfi_function *f, struct dwarf_bytes *p,
 		torsh_dwarf_uleb(p);
 		break;
 	default:
-		p->is_bad = true;
+		p->is_bad |= !torsh_cfi_is_ignored(op);
 	}
 }
 

@@ -11,30 +11,12 @@
 #include <stdint.h>
 
 #include "agent/modules/loaded_object.h"
+#include "agent/stack/cpu/unwind_cpu.h"
 #include "agent/stack/dwarf/frame_description.h"
-
-/* DWARF numbers on x86-64 (psABI figure 3.36); rip is the return address. */
-enum cfi_register {
-	CFI_RAX,
-	CFI_RDX,
-	CFI_RCX,
-	CFI_RBX,
-	CFI_RSI,
-	CFI_RDI,
-	CFI_RBP,
-	CFI_RSP,
-	CFI_R8,
-	CFI_R12 = 12,
-	CFI_R13,
-	CFI_R14,
-	CFI_R15,
-	CFI_RIP = FRAME_RETURN_ADDRESS,
-	CFI_N_REGISTERS,
-};
 
 enum cfi_location {
 	CFI_SAME, /* not touched */
-	CFI_UNDEFINED, /* lost; for rip: there is no caller */
+	CFI_UNDEFINED, /* lost; for the return address: there is no caller */
 	CFI_AT_CFA, /* saved at CFA + value */
 	CFI_IS_CFA, /* is CFA + value */
 	CFI_IN_REGISTER, /* is in register number value */

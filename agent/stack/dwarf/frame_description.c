@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/stack/cpu/unwind_cpu.h"
+
 /* bytes of a CIE or FDE: damage could make them longer, and slow to read */
 #define LONGEST_ENTRY (1u << 20)
 
@@ -104,6 +106,9 @@ static void read_augmentation(struct frame_description *d, const char *letters,
 		case 'S':
 			d->is_signal_frame = true;
 			break;
+		case 'B': /* of aarch64: how return addresses are signed, and tags of the stack */
+		case 'G':
+			break;
 		default:
 			/*
 			 * An unknown letter has data of unknown length, but 'z' has given the
@@ -134,7 +139,7 @@ static int read_cie(struct frame_description *d, const struct object_memory *mem
 	d->code_factor = torsh_dwarf_uleb(&cie);
 	d->data_factor = torsh_dwarf_sleb(&cie);
 	if ((version == 1 ? torsh_dwarf_unsigned(&cie, 1) : torsh_dwarf_uleb(&cie)) !=
-	    FRAME_RETURN_ADDRESS)
+	    CFI_RETURN_ADDRESS)
 		return -EINVAL;
 	if (*letters == 'z')
 		read_augmentation(d, letters + 1, &cie);

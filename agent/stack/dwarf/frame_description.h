@@ -12,9 +12,6 @@
 #include "agent/modules/loaded_object.h"
 #include "agent/stack/dwarf/dwarf_bytes.h"
 
-/* column of the return address in unwind information (psABI figure 3.36) */
-#define FRAME_RETURN_ADDRESS 16
-
 struct frame_description {
 	const uint8_t *fde; /* its length field */
 	uintptr_t start, end; /* of the code */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The capture on x86-64: walk out from the hook to the first frame of the previous capture that is
+ * The capture: walk out from the hook to the first frame of the previous capture that is
  * still valid, and prove by the slots read then that all frames outside of it are unchanged. See
  * stack.h.
  *
- * Why that is exact: a step depends only on the frame's address, sp, rbp if its rule or an outer
+ * Why that is exact: a step depends only on the frame's address, sp, bp if its rule or an outer
  * one uses it, and the slots it reads. If a cached frame has the same ones, its step reads the same
  * slots; if these have the same values, it leads to the same outer frame; and so on to the end.
  */
@@ -133,24 +133,30 @@ static void keep_suffix(struct stack *s, uint32_t n_kept)
 					   .id = s->ids[i],
 					   .needs_bp = s->needs_bp[i]};
 		/* The first check is that of the return address. */
-		f->reads_bp = i >= n_kept && s->checks[i] - s->checks[i - 1] == 2;
-		if (f->reads_bp)
-			f->bp_where =
-				(int16_t)(s->list[s->checks[i] - 1].slot - s->frames.sp[i - 1]);
+		if (i < n_kept)
+			continue;
+		f->reads_bp = s->checks[i] - s->checks[i - 1] == 2;
+		if (!torsh_suffix_set_slots(f, s->frames.sp[i - 1], s->list[s->checks[i - 1]].slot,
+					    s->list[s->checks[i] - 1].slot)) {
+			suffix->generation = 0;
+			return;
+		}
 	}
 	torsh_suffixes_follow(&s->suffixes, number);
 }
 
 /* The slots that the step out of f, the frame after outer, has read. */
-static inline struct check ip_check(const struct suffix_frame *outer)
+static inline struct check ip_check(const struct suffix_frame *f, const struct suffix_frame *outer)
 {
+	uintptr_t slot = torsh_suffix_ip_slot(f, outer);
+
 	/* A tagged return address equals the address. */
-	return (struct check){.slot = outer->sp - 8, .value = outer->tagged_ip};
+	return (struct check){.slot = slot, .value = torsh_unwind_saved_ip(slot, outer->tagged_ip)};
 }
 
 static inline struct check bp_check(const struct suffix_frame *f, const struct suffix_frame *outer)
 {
-	return (struct check){.slot = outer->sp + (uintptr_t)f->bp_where, .value = outer->bp};
+	return (struct check){.slot = torsh_suffix_bp_slot(f, outer), .value = outer->bp};
 }
 
 /* Whether the suffix is where the cached frames end that the capture keeps. */
@@ -178,9 +184,10 @@ static inline bool is_suffix_at(const struct stack *s, const struct suffix *suff
 	/* From the innermost out: nothing beyond a difference is read, as in a walk. */
 	for (const struct suffix_frame *f = &suffix->frames[suffix->n_frames]; f > suffix->frames;
 	     f--) {
-		struct check ip = ip_check(f - 1), bp = bp_check(f, f - 1);
+		struct check bp = bp_check(f, f - 1);
 
-		if (!torsh_check_holds(&ip) || (f->reads_bp && !torsh_check_holds(&bp)))
+		if (!torsh_unwind_holds_ip(torsh_suffix_ip_slot(f, f - 1), f[-1].tagged_ip) ||
+		    (f->reads_bp && !torsh_check_holds(&bp)))
 			return false;
 	}
 	return true;
@@ -200,7 +207,7 @@ static inline void copy_suffix(struct stack *s, const struct suffix *suffix, uin
 
 	for (const struct suffix_frame *f = &suffix->frames[n + 1];
 	     f <= &suffix->frames[suffix->n_frames]; f++, at++) {
-		s->list[checks++] = ip_check(f - 1);
+		s->list[checks++] = ip_check(f, f - 1);
 		if (f->reads_bp)
 			s->list[checks++] = bp_check(f, f - 1);
 		s->frames.sp[at] = f->sp;
@@ -342,7 +349,7 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 
 void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
 {
-	struct cpu_caller caller = torsh_cpu_caller(frame);
+	struct cpu_caller caller = torsh_unwind_hook_caller(frame, &s->stepper.recent);
 	struct step_frame at = {.sp = caller.sp,
 				.tagged_ip = torsh_tagged_ip(caller.ip, IP_TAG_CALL),
 				.bp = caller.bp};

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "agent/modules/memory_probe.h"
-#include "agent/stack/chain.h"
+#include "agent/stack/cpu/unwind_cpu.h"
 #include "agent/stack/unwind_rule.h"
 #include "shim/loader/unloading.h"
-#include "shim/registers_x86_64.h"
 
 /* Frames between here and the hook; frames of signal handlers in between are not walked. */
 #define MAX_OWN_FRAMES 64
@@ -27,6 +26,13 @@ static int find_cfa(struct unwind_cursor *c, const struct cfi_row *row, uintptr_
 		return run(c, row->cfa_block, NULL, cfa);
 	if (row->cfa_register >= CFI_N_REGISTERS)
 		return -EINVAL;
+	if (c->is_sp_guessed && row->cfa_register == CFI_SP) {
+		/* The frame pointer leads to the frame's record, if it has one. */
+		if (row->registers[CFI_FP].location != CFI_AT_CFA)
+			return -EINVAL;
+		*cfa = c->registers[CFI_FP] - (uintptr_t)row->registers[CFI_FP].value;
+		return 0;
+	}
 	*cfa = c->registers[row->cfa_register] + (uintptr_t)row->cfa_offset;
 	return 0;
 }
@@ -42,7 +48,7 @@ static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uin
 	switch (where->location) {
 	case CFI_SAME:
 	case CFI_UNDEFINED:
-		*value = number == CFI_RSP ? cfa : c->registers[number];
+		*value = number == CFI_SP ? cfa : c->registers[number];
 		return 0;
 	case CFI_AT_CFA:
 		address = cfa + (uintptr_t)where->value;
@@ -75,55 +81,55 @@ static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 	uintptr_t *next = c->next, cfa;
 	int err;
 
-	if (row->registers[CFI_RIP].location == CFI_UNDEFINED)
+	if (row->registers[CFI_RETURN_ADDRESS].location == CFI_UNDEFINED)
 		return 0;
 	err = find_cfa(c, row, &cfa);
 	for (uint32_t i = 0; !err && i < CFI_N_REGISTERS; i++)
 		err = find_register(c, row, cfa, i, &next[i]);
 	if (err)
 		return err;
+	next[CFI_IP] = torsh_cpu_code_address(next[CFI_RETURN_ADDRESS]);
 	/* Every step pops at least a return address; otherwise frames would repeat without end. */
-	if (next[CFI_RSP] == c->registers[CFI_RSP] && next[CFI_RIP] == c->registers[CFI_RIP])
+	if (next[CFI_SP] == c->registers[CFI_SP] && next[CFI_IP] == c->registers[CFI_IP])
 		return -EINVAL;
 	c->is_exact = row->is_signal_frame;
+	c->is_sp_guessed = false;
 	memcpy(c->registers, next, sizeof(c->next));
-	return next[CFI_RIP] ? 1 : 0;
+	return next[CFI_IP] ? 1 : 0;
 }
 
 static int step_by_chain(struct unwind_cursor *c)
 {
-	uintptr_t bp = c->registers[CFI_RBP], return_address, outer_bp;
+	uintptr_t bp = c->registers[CFI_FP], return_address, outer_bp;
 
 	c->is_guessing = true;
-	if (!torsh_chain_is_plausible(c->registers[CFI_RSP], bp) ||
+	if (!torsh_unwind_is_chain(c->registers[CFI_SP], bp) ||
 	    !torsh_probe_read(bp, &c->known_page, &outer_bp) ||
 	    !torsh_probe_read(bp + 8, &c->known_page, &return_address))
 		return -ENOENT;
-	c->registers[CFI_RSP] = bp + 16;
-	c->registers[CFI_RBP] = outer_bp;
-	c->registers[CFI_RIP] = return_address;
+	return_address = torsh_cpu_code_address(return_address);
+	c->registers[CFI_SP] = bp + 16;
+	c->registers[CFI_FP] = outer_bp;
+	c->registers[CFI_IP] = return_address;
+	c->is_sp_guessed = !UNWIND_CHAIN_HAS_SP;
 	c->is_exact = false;
 	return return_address ? 1 : 0;
 }
 
-/* Step out of the frame that returns from a signal: rsp points to the ucontext. */
+/* Step out of the frame that returns from a signal. */
 static int step_by_ucontext(struct unwind_cursor *c)
 {
-	/*
-	 * DWARF numbers in the order of uc_mcontext.gregs: r8-r15 rdi rsi rbp rbx rdx rax rcx rsp
-	 * rip.
-	 */
-	static const uint8_t order[CHAIN_N_GREGS] = {
-		8,	 9,	  10,	   11,	    12,	     13,      14,      15,     CFI_RDI,
-		CFI_RSI, CFI_RBP, CFI_RBX, CFI_RDX, CFI_RAX, CFI_RCX, CFI_RSP, CFI_RIP};
-	uintptr_t gregs = c->registers[CFI_RSP] + CHAIN_GREGS;
+	static const uint8_t order[] = SIGNAL_ORDER;
+	uintptr_t saved = c->registers[CFI_SP] + SIGNAL_REGISTERS;
 
-	for (uint32_t i = 0; i < CHAIN_N_GREGS; i++) {
-		if (!torsh_probe_read(gregs + 8 * i, &c->known_page, &c->registers[order[i]]))
+	if (c->is_sp_guessed)
+		return -EINVAL;
+	for (uint32_t i = 0; i < sizeof(order); i++) {
+		if (!torsh_probe_read(saved + 8 * i, &c->known_page, &c->registers[order[i]]))
 			return -EFAULT;
 	}
 	c->is_exact = true;
-	return c->registers[CFI_RIP] ? 1 : 0;
+	return c->registers[CFI_IP] ? 1 : 0;
 }
 
 enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT, WAY_NONE /* there is no caller */ };
@@ -134,8 +140,8 @@ enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT, WAY_NONE /* there is no caller */ }
  */
 static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 {
-	uintptr_t pc = c->registers[CFI_RIP] - !c->is_exact;
-	uintptr_t ip = c->registers[CFI_RIP];
+	uintptr_t pc = c->registers[CFI_IP] - !c->is_exact;
+	uintptr_t ip = c->registers[CFI_IP];
 	struct looked_up found = torsh_recent_functions_look_up(c->recent, pc);
 	bool is_known = found.answer != MODULE_NONE;
 
@@ -196,7 +202,7 @@ __attribute__((noinline)) int torsh_unwind_reach(struct unwind_cursor *c,
 
 		if (err <= 0)
 			return err ? err : -ENOENT;
-		if (c->registers[CFI_RSP] == sp)
+		if (c->registers[CFI_SP] == sp)
 			return 0;
 	}
 	return -ENOENT;

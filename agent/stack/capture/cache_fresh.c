@@ -2,11 +2,17 @@
 /* Fresh frames become cached ones, with the slots that prove them. */
 #include "agent/stack/capture/cached_stack.h"
 
-#include "agent/stack/chain.h"
+#include "agent/stack/cpu/unwind_cpu.h"
 
 static inline void add_check(struct stack *s, uint32_t *at, uintptr_t slot, uintptr_t value)
 {
 	s->list[(*at)++] = (struct check){.slot = slot, .value = value};
+}
+
+/* ip: the return address that the slot has led to. */
+static inline void add_ip_check(struct stack *s, uint32_t *at, uintptr_t slot, uintptr_t ip)
+{
+	add_check(s, at, slot, torsh_unwind_saved_ip(slot, ip));
 }
 
 /*
@@ -27,26 +33,22 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 	if (rule & RULE_LAST || outer.sp == NO_FRAME)
 		return at;
 	switch (torsh_unwind_rule_kind(rule)) {
-	case RULE_DEREF_RBP:
-		add_check(s, &at, outer.sp - 8, ip);
-		if (restores_bp)
-			add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_bp_where(rule),
-				  outer.bp);
-		add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_offset(rule), outer.sp);
+	case RULE_OWN:
+		at += torsh_unwind_checks_own(&f, &outer, is_bp_used, rule, &s->list[at]);
 		break;
 	case RULE_SIGNAL:
-		add_check(s, &at, f.sp + CHAIN_GREG_RIP, ip);
-		add_check(s, &at, f.sp + CHAIN_GREG_RSP, outer.sp);
+		add_check(s, &at, f.sp + SIGNAL_IP, ip);
+		add_check(s, &at, f.sp + SIGNAL_SP, outer.sp);
 		if (is_bp_used)
-			add_check(s, &at, f.sp + CHAIN_GREG_RBP, outer.bp);
+			add_check(s, &at, f.sp + SIGNAL_FP, outer.bp);
 		break;
 	case RULE_NO_INFO:
-		add_check(s, &at, outer.sp - 8, ip);
+		add_ip_check(s, &at, outer.sp - 8, ip);
 		if (is_bp_used)
 			add_check(s, &at, outer.sp - 16, outer.bp);
 		break;
 	default:
-		add_check(s, &at, outer.sp - 8, ip);
+		add_ip_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_ip_where(rule), ip);
 		if (restores_bp)
 			add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule),
 				  outer.bp);
@@ -60,7 +62,8 @@ static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct s
 	if (!is_likely(is_simple(rule)))
 		return add_other_checks(s, f, outer, is_bp_used, rule, at);
 	/* A tagged return address equals the address. */
-	add_check(s, &at, outer.sp - 8, outer.tagged_ip);
+	add_ip_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_ip_where(rule),
+		     outer.tagged_ip);
 	if (is_bp_used && rule & RULE_RESTORES_BP)
 		add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
 	return at;
@@ -68,7 +71,7 @@ static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct s
 
 static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 {
-	if (torsh_unwind_rule_kind(rule) == RULE_RSP)
+	if (torsh_unwind_rule_kind(rule) == RULE_SP)
 		return outer_needs_bp && !(rule & RULE_RESTORES_BP);
 	return torsh_unwind_rule_kind(rule) != RULE_SIGNAL &&
 	       torsh_unwind_rule_kind(rule) != RULE_STOP;

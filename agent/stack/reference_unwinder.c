@@ -15,9 +15,8 @@
 #include "agent/stack/unwind_rules.h"
 #include "shim/loader/symbol.h"
 
-/* unw_cursor_t is 127 words on x86-64, fixed by libunwind's ABI. */
 struct cursor {
-	uintptr_t opaque[127];
+	uintptr_t opaque[LIBUNWIND_CURSOR_WORDS];
 };
 
 static struct {
@@ -51,13 +50,13 @@ int torsh_reference_open(void)
 	library = open ? open("libunwind.so.8", RTLD_LOCAL | RTLD_NOW) : NULL;
 	if (!library)
 		return -ENOENT;
-	*(void **)&unwind.get_context = torsh_symbol(library, "_Ux86_64_getcontext");
-	*(void **)&unwind.init_local = torsh_symbol(library, "_ULx86_64_init_local");
-	*(void **)&unwind.get_register = torsh_symbol(library, "_ULx86_64_get_reg");
-	*(void **)&unwind.flush_cache = torsh_symbol(library, "_Ux86_64_flush_cache");
-	unwind.local_space = torsh_symbol(library, "_ULx86_64_local_addr_space");
-	*(void **)&unwind.step = torsh_symbol(library, "_ULx86_64_step");
-	if (unwind.get_context && unwind.init_local && unwind.get_register && unwind.step)
+	*(void **)&unwind.get_context = torsh_symbol(library, "_U" LIBUNWIND_CPU "_getcontext");
+	*(void **)&unwind.init_local = torsh_symbol(library, "_UL" LIBUNWIND_CPU "_init_local");
+	*(void **)&unwind.get_register = torsh_symbol(library, "_UL" LIBUNWIND_CPU "_get_reg");
+	*(void **)&unwind.flush_cache = torsh_symbol(library, "_U" LIBUNWIND_CPU "_flush_cache");
+	unwind.local_space = torsh_symbol(library, "_UL" LIBUNWIND_CPU "_local_addr_space");
+	*(void **)&unwind.step = torsh_symbol(library, "_UL" LIBUNWIND_CPU "_step");
+	if (unwind.init_local && unwind.get_register && unwind.step)
 		return 0;
 	unwind.step = NULL;
 	return -ENOENT;
@@ -81,16 +80,17 @@ static uint32_t walk(uintptr_t sp, uintptr_t *ips)
 	uint32_t n = 0;
 
 	flush_when_code_changed();
-	if (unwind.get_context(&context) || unwind.init_local(&cursor, &context))
+	if (torsh_unwind_context(unwind.get_context, &context) ||
+	    unwind.init_local(&cursor, &context))
 		return 0;
 	do {
-		if (unwind.get_register(&cursor, CFI_RSP, &at))
+		if (unwind.get_register(&cursor, CFI_SP, &at))
 			return 0;
 	} while (at != sp && unwind.step(&cursor) > 0);
 	if (at != sp)
 		return 0;
 	/* A return address of 0 ends a stack; libunwind 1.8 treats it as a frame. */
-	while (n < REFERENCE_MAX_FRAMES && !unwind.get_register(&cursor, CFI_RIP, &ips[n]) &&
+	while (n < REFERENCE_MAX_FRAMES && !unwind.get_register(&cursor, CFI_IP, &ips[n]) &&
 	       ips[n]) {
 		n++;
 		if (unwind.step(&cursor) <= 0)

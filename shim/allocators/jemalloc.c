@@ -449,6 +449,7 @@ void torsh_jemalloc_leave(void)
 int torsh_jemalloc_serve(struct torsh_next *next, bool has_single_threaded)
 {
 	(void)next;
+	(void)has_single_threaded;
 	return 0;
 }
 

@@ -9,11 +9,14 @@ TEST := $(BUILD)/test
 ifneq ($(origin TARGET_LIB),command line)
 TARGET_LIB := $(TEST)/libtorshtarget.a
 $(TARGET_LIB): $(TARGET_OBJECTS)
-	@mkdir -p $(@D) && rm -f $@
-	@ar rcs $@ $$(for object in $^; do \
-		readelf -sW $$object | awk '$$5 != "LOCAL" && $$6 == "DEFAULT" && $$7 != "UND" { exit 1 }' && echo $$object; \
-	done)
+	$(archive_unexported)
 endif
+define archive_unexported
+@mkdir -p $(@D) && rm -f $@
+@ar rcs $@ $$(for object in $^; do \
+	readelf -sW $$object | awk '$$5 != "LOCAL" && $$6 == "DEFAULT" && $$7 != "UND" { exit 1 }' && echo $$object; \
+done)
+endef
 
 UNIT_TESTS := $(patsubst test/unit/%.c,$(TEST)/unit/%,$(call files_below,test/unit,_test.c))
 # The programs of all folders lie in one: a test names them without the folder.
@@ -40,6 +43,23 @@ PROGRAM_FLAGS := -g -O1 $(WARNINGS) -fno-builtin -fno-inline -fno-optimize-sibli
 $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka -lcjson $(TOOL_LIBS)
+
+# Tests of stacks for another CPU, which an emulator runs: make CC=aarch64-linux-gnu-gcc BUILD=build/aarch64 stack-tests.
+# Only the unwinder is built; test/stacks/cmocka.h stands in for the library. Those in -signed have signed
+# return addresses where the CPU has that.
+STACK_LIB := $(TEST)/libtorshstack.a
+STACK_TESTS := $(addprefix $(TEST)/unit/stacks/,stack_test stack_code_test stack_signal_test cfi_test)
+STACK_TESTS += $(addsuffix -signed,$(filter-out %/cfi_test,$(STACK_TESTS)))
+STACK_TEST_FLAGS := -std=gnu11 -g -O2 $(WARNINGS) -D_GNU_SOURCE -I. -Itest/stacks -fno-omit-frame-pointer -MMD -MP
+$(STACK_LIB): $(filter $(addprefix $(BUILD)/target/,agent/stack/% agent/modules/% agent/process/text_buffer.o shim/loader/%),$(TARGET_OBJECTS))
+	$(archive_unexported)
+$(TEST)/unit/stacks/%-signed: test/unit/agent/%.c $(STACK_LIB)
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(STACK_TEST_FLAGS) -mbranch-protection=pac-ret+leaf -o $@ $< $(STACK_LIB) -ldl -lm -pthread
+$(TEST)/unit/stacks/%: test/unit/agent/%.c $(STACK_LIB)
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(STACK_TEST_FLAGS) -o $@ $< $(STACK_LIB) -ldl -lm -pthread
+stack-tests: $(STACK_TESTS) $(TEST)/programs/libtwin_small.so $(TEST)/programs/libtwin_large.so
 
 # Compare with headers that are not needed to build: without them they are skipped.
 $(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %) $(CUDA_CRT_FLAGS)
@@ -165,7 +185,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all simcuda bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run $(BENCH_OPTIONS)
 
-.PHONY: platforms storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: stack-tests platforms storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 # Those of programs end otherwise than before their sources were moved: a build from then goes on.
 -include $(filter-out $(TEST)/programs/%.d,$(wildcard $(TEST)/*/*.d $(TEST)/*/*/*.d $(TEST)/*/*/*/*.d $(TEST)/programs/*.dep \

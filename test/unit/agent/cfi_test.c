@@ -17,7 +17,11 @@
 #include "agent/stack/dwarf/cfi.h"
 #include "agent/stack/recent_functions.h"
 
+#ifdef __aarch64__ /* emulated */
+#define N_READ 40000
+#else
 #define N_READ 400000
+#endif
 #define MOST_BYTES 200 /* from one pc to the next */
 
 static struct module library;

@@ -433,9 +433,31 @@ static void the_built_in_check_counts_what_it_compares(void **state)
 	assert_int_equal(counters[COUNTER_captures_checked], checked);
 }
 
+#ifdef __ARM_FEATURE_PAC_DEFAULT
+
+/* So that the other cases prove something: a signature may be 0, but seldom is. */
+NOINLINE static int count_signed(int depth)
+{
+	const uintptr_t *record = __builtin_frame_address(0);
+	int is_signed = record[1] != (uintptr_t)__builtin_return_address(0);
+
+	return (depth > 0 ? count_signed(depth - 1) : 0) + is_signed + zero;
+}
+
+static void return_addresses_are_signed(void **state)
+{
+	(void)state;
+	assert_true(count_signed(100) > 50);
+}
+
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#ifdef __ARM_FEATURE_PAC_DEFAULT
+		cmocka_unit_test(return_addresses_are_signed),
+#endif
 		cmocka_unit_test(stacks_of_all_shapes_equal_the_reference_unwinders),
 		cmocka_unit_test(a_loop_pushes_one_frame_a_call),
 		cmocka_unit_test(a_changed_outer_call_is_seen_through_equal_inner_frames),

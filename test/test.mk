@@ -196,41 +196,41 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 BENCH := $(BUILD)/bench
 BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
 	$(BENCH)/libempty_cupti.so $(BENCH)/launches $(BENCH)/threads \
-	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
+	$(patsubst test/bench/native/%.c,$(BENCH)/%,$(wildcard test/bench/native/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC) $(MANY_SITES)
 
 $(BENCH)/pair: shim/ranges/torsh.h
-$(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads: $(BENCH)/%: test/bench/%.c $(BUILD)/flags
+$(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads: $(BENCH)/%: test/bench/native/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -fomit-frame-pointer -fno-builtin -pthread -o $@ $<
 
 # NVTX, where its headers are here.
 NVTX_INCLUDE := $(firstword $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cu*/include $(CUDA_HOME)/include \
 	/usr/local/cuda/include))
-$(BENCH)/regions: test/bench/regions.c shim/ranges/torsh.h $(BUILD)/flags
+$(BENCH)/regions: test/bench/native/regions.c shim/ranges/torsh.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. $(NVTX_INCLUDE:%=-isystem %) -o $@ $< -ldl
 
-$(BENCH)/containers: test/bench/containers.cc $(BUILD)/flags
+$(BENCH)/containers: test/bench/native/containers.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,c++,$<)$(CXX) -std=c++17 -O2 -g $(WARNINGS) -fomit-frame-pointer -pthread -o $@ $<
 
-$(BENCH)/libnoop_agent.so: test/bench/noop_agent.c $(BUILD)/flags
+$(BENCH)/libnoop_agent.so: test/bench/native/noop_agent.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fno-builtin -fPIC -shared -o $@ $<
 
-$(BENCH)/libempty_observer.so: test/bench/empty_observer.c $(BUILD)/flags
+$(BENCH)/libempty_observer.so: test/bench/native/empty_observer.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl
 
-$(BENCH)/libempty_cupti.so: test/bench/empty_cupti.c shim/cuda/cupti.h shim/cuda/cupti.def $(BUILD)/flags
+$(BENCH)/libempty_cupti.so: test/bench/native/empty_cupti.c shim/cuda/cupti.h shim/cuda/cupti.def $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -D_GNU_SOURCE -fPIC -shared -pthread -o $@ $< -ldl
 
-$(BENCH)/launches: test/bench/launches.c $(BUILD)/flags
+$(BENCH)/launches: test/bench/native/launches.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -o $@ $< -ldl
 
-$(BENCH)/%_bench: test/bench/%_bench.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
+$(BENCH)/%_bench: test/bench/native/%_bench.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)

@@ -52,7 +52,18 @@ static inline void *torsh_sys_pages(size_t size_bytes)
 	return torsh_sys_failed((long)p) ? NULL : p;
 }
 
-/* The same, zeroed in a forked child: for data that only the parent may use. */
+/* From Linux 5.14; older C libraries don't define it, older kernels answer EINVAL. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* Populate pages that will be written soon: reading one first, then writing it, faults twice. */
+static inline void torsh_sys_populate(void *pages, size_t size_bytes)
+{
+	TORSH_SYS(SYS_madvise, pages, size_bytes, MADV_POPULATE_WRITE, 0, 0, 0);
+}
+
+/* torsh_sys_pages, zeroed in a forked child: for data that only the parent may use. */
 static inline void *torsh_sys_own_pages(size_t size_bytes)
 {
 	void *p = torsh_sys_pages(size_bytes);

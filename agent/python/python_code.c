@@ -30,17 +30,37 @@ static uint32_t read_u32(uintptr_t object, uint16_t offset)
 	return *(const uint32_t *)(object + offset);
 }
 
-/* Whether n bytes from address on can be read; they span few pages. */
-static bool is_readable(uintptr_t address, size_t n)
-{
-	uintptr_t last = (address + n - 1) & ~(uintptr_t)7;
+/* ---- readable pages ---- */
 
-	for (uintptr_t at = address & ~(uintptr_t)7; at < last;
-	     at = torsh_probe_page(at) + PROBE_PAGE_BYTES) {
-		if (!torsh_probe(at))
-			return false;
+static bool is_page_readable(struct python_codes *codes, uintptr_t page)
+{
+	for (uint32_t i = 0; i < PYTHON_N_PAGES; i++) {
+		if (codes->pages[i] == page)
+			return true;
 	}
-	return torsh_probe(last);
+	if (!torsh_probe(page))
+		return false;
+	codes->pages[codes->oldest_page++ % PYTHON_N_PAGES] = page;
+	return true;
+}
+
+/*
+ * Whether n bytes from address on can be read; they span few pages. A code object and its names
+ * were made one after the other, and usually share pages.
+ */
+static bool is_readable(struct python_codes *codes, uintptr_t address, size_t n)
+{
+	uintptr_t page = torsh_probe_page(address), last = torsh_probe_page(address + n - 1);
+
+	/* The first page is never mapped, and stands for no page. */
+	if (!page || last < page)
+		return false;
+	while (is_page_readable(codes, page)) {
+		if (page == last)
+			return true;
+		page += PROBE_PAGE_BYTES;
+	}
+	return false;
 }
 
 /* ---- texts ---- */
@@ -84,14 +104,14 @@ static uint32_t read_character(uintptr_t data, uint32_t kind, size_t i)
 }
 
 /* Copy a str as UTF-8, cut at the end of out; returns its bytes, 0 also if it can't be read. */
-static size_t read_text(uintptr_t text, char *out, size_t n_out)
+static size_t read_text(struct python_codes *codes, uintptr_t text, char *out, size_t n_out)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	size_t n = 0, length;
 	uint32_t state, kind;
 	uintptr_t data;
 
-	if (!is_readable(text, at->text_other))
+	if (!is_readable(codes, text, at->text_other))
 		return 0;
 	length = read_word(text, at->text_length);
 	state = read_u32(text, at->text_state);
@@ -107,7 +127,7 @@ static size_t read_text(uintptr_t text, char *out, size_t n_out)
 	if (length > n_out)
 		length = n_out;
 	data = text + (TEXT_IS_ASCII(state) ? at->text_ascii : at->text_other);
-	if (!length || !is_readable(data, length * kind))
+	if (!length || !is_readable(codes, data, length * kind))
 		return 0;
 	for (size_t i = 0; i < length && n + MOST_UTF8_BYTES <= n_out; i++)
 		n += put_character(out + n, read_character(data, kind, i));
@@ -129,8 +149,10 @@ static uint32_t find_code(uintptr_t code, struct python_codes *texts)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	struct channel *channel = &torsh_process->channel;
-	size_t n_name = read_text(read_word(code, at->code_name), texts->name, sizeof(texts->name));
-	size_t n_file = read_text(read_word(code, at->code_file), texts->file, sizeof(texts->file));
+	size_t n_name =
+		read_text(texts, read_word(code, at->code_name), texts->name, sizeof(texts->name));
+	size_t n_file =
+		read_text(texts, read_word(code, at->code_file), texts->file, sizeof(texts->file));
 	struct channel_text name = torsh_label_text(texts->name, n_name);
 	struct channel_text file = torsh_label_text(texts->file, n_file);
 	uint32_t first_line = read_u32(code, at->code_first_line), index;
@@ -198,13 +220,15 @@ static bool read_code(uintptr_t code, struct python_codes *texts, struct python_
 	uintptr_t table;
 
 	known->address = 0;
-	if (!code || !is_readable(code, at->code_lines + sizeof(uintptr_t)) ||
+	/* Pages may have been unmapped since the last code was read. */
+	memset(texts->pages, 0, sizeof(texts->pages));
+	if (!code || !is_readable(texts, code, at->code_lines + sizeof(uintptr_t)) ||
 	    read_word(code, at->object_type) != torsh_cpython.code_type || is_internal(code))
 		return false;
 	known->index = find_code(code, texts);
 	known->lines = (struct python_lines){.first_line = read_u32(code, at->code_first_line)};
 	table = read_word(code, at->code_lines);
-	if (is_readable(table, at->bytes_data)) {
+	if (is_readable(texts, table, at->bytes_data)) {
 		known->lines.table = (const uint8_t *)table + at->bytes_data;
 		known->lines.n_bytes = (uint32_t)read_word(table, at->bytes_length);
 	}

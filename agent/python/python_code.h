@@ -13,6 +13,7 @@
 
 #define PYTHON_NO_ID UINT32_MAX /* the id of a frame that isn't a function's */
 #define PYTHON_N_CODES 1024u
+#define PYTHON_N_PAGES 4u /* a code object, its two names and its table of lines */
 
 /* A code object: known readable, with its names registered. */
 struct python_code {
@@ -22,10 +23,15 @@ struct python_code {
 	struct python_lines lines;
 };
 
-/* Of one producer: codes by hash of the address; texts, because signal stacks are small. */
+/*
+ * Of one producer: codes by hash of the address; texts, because signal stacks are small; and the
+ * pages that are known to be readable while one code is read.
+ */
 struct python_codes {
 	struct python_code cached[PYTHON_N_CODES];
 	char name[1024], file[4096];
+	uintptr_t pages[PYTHON_N_PAGES];
+	uint32_t oldest_page;
 };
 
 /*

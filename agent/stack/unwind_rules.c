@@ -9,9 +9,11 @@
 #include "agent/producer/counter.h"
 #include "shim/sys.h"
 
-#define FIRST_BITS 13
-#define LAST_BITS 24
+#define FIRST_BITS 11
+#define LAST_BITS 25
 #define GROWTH_BITS 2
+#define HUGE_PAGE_BYTES (UINT64_C(1) << 21)
+#define LARGEST_PAGE_BYTES (UINT64_C(1) << 16) /* of those that aren't huge */
 
 /* Guarantees that there is always a table: always full, all others come before it. */
 static struct rule_table last_resort = {
@@ -30,12 +32,52 @@ static bool is_full(const struct rule_table *table)
 	return atomic_load_explicit(&table->n_used, memory_order_relaxed) >= n_entries(table) / 2;
 }
 
+static size_t table_bytes(uint32_t bits)
+{
+	size_t size_bytes = sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
+
+	return (size_bytes + LARGEST_PAGE_BYTES - 1) & ~(LARGEST_PAGE_BYTES - 1);
+}
+
+/*
+ * Pages for a table with huge ones in it: a hash reaches all of it soon, in any order. NULL without
+ * memory.
+ */
+static void *huge_pages(size_t size_bytes)
+{
+	char *pages = torsh_sys_pages(size_bytes + HUGE_PAGE_BYTES);
+	size_t n_before = -(uintptr_t)pages & (HUGE_PAGE_BYTES - 1);
+
+	if (!pages)
+		return NULL;
+	if (n_before)
+		torsh_sys_munmap(pages, n_before);
+	torsh_sys_munmap(pages + n_before + size_bytes, HUGE_PAGE_BYTES - n_before);
+	TORSH_SYS(SYS_madvise, pages + n_before, size_bytes, MADV_HUGEPAGE, 0, 0, 0);
+	return pages + n_before;
+}
+
+static struct rule_table *make_table(uint32_t bits)
+{
+	size_t size_bytes = table_bytes(bits);
+	struct rule_table *table;
+
+	if (bits > LAST_BITS)
+		return NULL;
+	table = size_bytes > HUGE_PAGE_BYTES ? huge_pages(size_bytes) : NULL;
+	if (table)
+		return table;
+	table = torsh_sys_pages(size_bytes);
+	if (table && size_bytes < HUGE_PAGE_BYTES)
+		torsh_sys_populate(table, sizeof(*table) + (sizeof(struct rule_entry) << bits));
+	return table;
+}
+
 /* Put a larger table in front of current, which is never freed because it still has readers. */
 static void add_table(struct rule_table *current)
 {
 	uint32_t bits = current == &last_resort ? FIRST_BITS : 64 - current->shift + GROWTH_BITS;
-	size_t size_bytes = sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
-	struct rule_table *table = bits <= LAST_BITS ? torsh_sys_pages(size_bytes) : NULL;
+	struct rule_table *table = make_table(bits);
 
 	if (!table)
 		return;
@@ -45,7 +87,7 @@ static void add_table(struct rule_table *current)
 	/* Pairs with the acquire loads of torsh_unwind_rules_table. */
 	if (!atomic_compare_exchange_strong_explicit(&torsh_unwind_rules_table, &current, table,
 						     memory_order_release, memory_order_relaxed))
-		torsh_sys_munmap(table, size_bytes);
+		torsh_sys_munmap(table, table_bytes(bits));
 }
 
 /* The entry of tagged_ip, created if there is room; NULL if there is neither. */

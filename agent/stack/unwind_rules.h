@@ -25,7 +25,8 @@ struct rule_table {
 	uint32_t shift; /* 64 - log2(number of entries) */
 	uint32_t mask;
 	_Atomic uint32_t n_used;
-	struct rule_entry entries[];
+	/* four to a cache line */
+	_Alignas(64) struct rule_entry entries[];
 };
 
 #pragma GCC visibility push(hidden) /* so that these are reached without the global offset table */

@@ -19,12 +19,14 @@ void torsh_sites_put(struct allocation_sites *sites, const struct allocation_sit
 
 void torsh_sites_add(struct allocation_sites *sites, const struct allocation_site *site)
 {
-	const struct recorded_total *total =
-		torsh_recording_row(&site->process->totals, site->stack, sizeof(*total));
 	struct allocation_site scoped = *site;
+	struct recorded_total total;
 
-	scoped.operator= total ? total->operator: 0;
-	scoped.module = total ? total->module : 0;
+	if (!site->blocks && !site->bytes)
+		return;
+	torsh_totals_find(&site->process->totals, site->stack, &total);
+	scoped.operator= total.operator;
+	scoped.module = total.module;
 	torsh_sites_put(sites, &scoped);
 }
 
@@ -84,26 +86,24 @@ static void collect_live(struct allocation_sites *sites, const struct recorded_p
 static void collect_usages(struct allocation_sites *sites, const struct recorded_process *process,
 			   bool is_live)
 {
-	const struct recorded_total *total = process->totals.items;
-
 	for (size_t i = 0; i < process->totals.n; i++) {
-		bool is_moved = is_live || total[i].seen != process->heap.peak_number;
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
+		bool is_moved = is_live || total.seen != process->heap.peak_number;
 
-		torsh_sites_add(sites,
-				&(struct allocation_site){
-					.process = process,
-					.stack = total[i].stack,
-					.first_step = is_moved ? total[i].first_step
-							       : total[i].base_first_step,
-					.last_step = is_moved ? total[i].last_step
-							      : total[i].base_last_step,
-					.blocks = share(total[i].base_blocks,
-							is_moved ? total[i].delta_blocks : 0),
-					.bytes = share(total[i].base_bytes,
-						       is_moved ? total[i].delta_bytes : 0),
-					.variance = is_moved ? total[i].live_variance
-							     : total[i].base_variance,
-				});
+		torsh_sites_put(
+			sites,
+			&(struct allocation_site){
+				.process = process,
+				.stack = total.stack,
+				.operator= total.operator,
+				.module = total.module,
+				.first_step = is_moved ? total.first_step : total.base_first_step,
+				.last_step = is_moved ? total.last_step : total.base_last_step,
+				.blocks =
+					share(total.base_blocks, is_moved ? total.delta_blocks : 0),
+				.bytes = share(total.base_bytes, is_moved ? total.delta_bytes : 0),
+				.variance = is_moved ? total.live_variance : total.base_variance,
+			});
 	}
 }
 
@@ -126,18 +126,20 @@ static void collect_joint(struct allocation_sites *sites, const struct recorded_
 static void collect_totals(struct allocation_sites *sites, const struct recorded_process *process,
 			   bool is_temporary)
 {
-	const struct recorded_total *total = process->totals.items;
-
 	for (size_t i = 0; i < process->totals.n; i++) {
-		torsh_sites_add(sites, &(struct allocation_site){
-					       .process = process,
-					       .stack = total[i].stack,
-					       .blocks = is_temporary ? total[i].temporary
-								      : total[i].allocs,
-					       .bytes = is_temporary ? total[i].temporary_bytes
-								     : total[i].alloc_bytes,
-					       .variance = total[i].alloc_variance,
-				       });
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
+
+		torsh_sites_put(
+			sites,
+			&(struct allocation_site){
+				.process = process,
+				.stack = total.stack,
+				.operator= total.operator,
+				.module = total.module,
+				.blocks = is_temporary ? total.temporary : total.allocs,
+				.bytes = is_temporary ? total.temporary_bytes : total.alloc_bytes,
+				.variance = total.alloc_variance,
+			});
 	}
 }
 

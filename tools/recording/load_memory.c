@@ -21,20 +21,28 @@ bool torsh_load_can_walk(struct recording *recording, const struct recorded_proc
 	return false;
 }
 
+/* Returns true if a table may have a row of that stack; row_of is the table's. */
+static bool can_have_row(struct recording *recording, const struct recorded_process *process,
+			 const struct sparse_array *row_of, uint32_t stack)
+{
+	size_t n_known = torsh_sparse_array_room(row_of);
+
+	if (stack >= STACKS_MAX) {
+		recording->n_bad_rows++;
+		return false;
+	}
+	n_known = n_known > process->n_stacks ? n_known : process->n_stacks;
+	return torsh_load_can_reach(recording, n_known, stack, sizeof(uint32_t));
+}
+
 /* Returns the row of that stack, and creates it if it is new. NULL: the number is out of range. */
 static void *take_row(struct recording *recording, const struct recorded_process *process,
 		      struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
-	size_t n_known = torsh_sparse_array_room(&rows->row_of);
 	uint32_t *number;
 	char *row;
 
-	if (stack >= STACKS_MAX) {
-		recording->n_bad_rows++;
-		return NULL;
-	}
-	n_known = n_known > process->n_stacks ? n_known : process->n_stacks;
-	if (!torsh_load_can_reach(recording, n_known, stack, sizeof(*number)))
+	if (!can_have_row(recording, process, &rows->row_of, stack))
 		return NULL;
 	if (!rows->row_of.item_bytes)
 		torsh_sparse_array_create(&rows->row_of, sizeof(*number));
@@ -103,13 +111,7 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct recorded_total *total =
-			take_row(recording, process, &process->totals, row->stack[i],
-				 sizeof(struct recorded_total));
-
-		if (!total)
-			continue;
-		*total = (struct recorded_total){
+		struct recorded_total total = {
 			.stack = row->stack[i],
 			.seen = row->seen[i],
 			.allocs = row->allocs[i],
@@ -132,6 +134,12 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 			.base_last_step =
 				number_at(row->base_step_of_last, row->n_base_step_of_last, i),
 		};
+
+		if (!can_have_row(recording, process, &process->totals.row_of, total.stack) ||
+		    (!torsh_totals_has(&process->totals, total.stack) &&
+		     !torsh_load_can_walk(recording, process, total.stack)))
+			continue;
+		recording->n_bad_rows += !torsh_totals_put(&process->totals, &total);
 	}
 }
 

@@ -64,7 +64,7 @@ static void destroy_process(struct recorded_process *process)
 	free(process->stacks);
 	free(process->is_agents);
 	free(process->passes);
-	free_rows(&process->totals);
+	torsh_totals_free(&process->totals);
 	free_rows(&process->session_usages);
 	free_rows(&process->live);
 	free(process->live_groups);

@@ -18,6 +18,7 @@
 #include "recording.pb-c.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/recording/estimate.h"
+#include "tools/recording/totals.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
 #define PROFILE_SEVERAL UINT32_MAX /* in place of a label: the blocks have several */
@@ -49,21 +50,6 @@ struct recorded_stack {
 	uint32_t parent;
 	uint32_t address;
 	uint32_t depth; /* frames of a recorded stack; 0: the row is missing, or a view made it */
-};
-
-/* The allocations of one stack, and its usage at the peak; see StackTotals. */
-struct recorded_total {
-	uint32_t stack;
-	uint32_t seen;
-	uint64_t allocs, alloc_bytes;
-	uint64_t temporary, temporary_bytes;
-	uint64_t base_blocks, base_bytes;
-	int64_t delta_blocks, delta_bytes;
-	/* of the estimates; 0: they are exact */
-	struct estimate_variance alloc_variance, base_variance, live_variance;
-	uint32_t operator, module; /* labels; 0: none, PROFILE_SEVERAL */
-	/* numbers + 1; 0: in none */
-	uint32_t first_step, last_step, base_first_step, base_last_step;
 };
 
 /* Some blocks of one stack: those that were allocated from the first to the last time. */
@@ -285,7 +271,7 @@ struct recorded_process {
 	size_t n_is_agents;
 
 	struct recorded_heap heap;
-	struct recorded_rows totals; /* struct recorded_total */
+	struct recorded_totals totals;
 	struct recorded_rows session_usages; /* struct recorded_session_usage */
 	bool has_live, usable_is_known;
 	bool has_exact_times; /* times of blocks compare exactly with those of events */

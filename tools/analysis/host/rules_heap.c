@@ -60,18 +60,18 @@ typedef void count_total(const struct recorded_process *process, const struct re
 
 static struct lines collect_lines(const struct recorded_process *process, count_total *count)
 {
-	const struct recorded_total *totals = process->totals.items;
 	struct lines lines = {
 		.items = torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*lines.items))};
 
 	for (size_t i = 0; i < process->totals.n; i++) {
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
 		struct line *line = &lines.items[lines.n];
 
-		*line = (struct line){.stack = totals[i].stack};
-		count(process, &totals[i], line);
+		*line = (struct line){.stack = total.stack};
+		count(process, &total, line);
 		if (!line->blocks)
 			continue;
-		line->key = torsh_stack_line(process, totals[i].stack);
+		line->key = torsh_stack_line(process, total.stack);
 		line->stack_bytes = line->bytes;
 		lines.n++;
 	}

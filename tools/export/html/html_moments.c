@@ -48,11 +48,11 @@ static void find_scopes(struct html_moments *moments)
 
 	for (size_t i = 0; i < moments->n_stacks; i++) {
 		struct allocation_site *site = &moments->stacks[i].site;
-		const struct recorded_total *total =
-			torsh_recording_row(&process->totals, site->stack, sizeof(*total));
+		struct recorded_total total;
 
-		site->operator= total ? total->operator: 0;
-		site->module = total ? total->module : 0;
+		torsh_totals_find(&process->totals, site->stack, &total);
+		site->operator= total.operator;
+		site->module = total.module;
 	}
 }
 

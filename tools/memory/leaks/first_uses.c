@@ -114,16 +114,15 @@ static int compare_counts(const void *a, const void *b)
 static struct line_counts count_lines(struct address_kinds *kinds)
 {
 	const struct recorded_process *process = kinds->process;
-	const struct recorded_total *totals = process->totals.items;
 	struct line_counts counts = {
 		.items = torsh_need_items(NULL, 0, process->totals.n, sizeof(*counts.items))};
 
 	for (size_t i = 0; i < process->totals.n; i++) {
-		struct use use = use_of(kinds, totals[i].stack);
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
+		struct use use = use_of(kinds, total.stack);
 
-		if (use.line && totals[i].allocs)
-			counts.items[counts.n++] =
-				(struct line_count){use.line_key, totals[i].allocs};
+		if (use.line && total.allocs)
+			counts.items[counts.n++] = (struct line_count){use.line_key, total.allocs};
 	}
 	if (counts.n)
 		qsort(counts.items, counts.n, sizeof(*counts.items), compare_counts);

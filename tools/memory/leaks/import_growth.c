@@ -160,7 +160,6 @@ static uint32_t growing_line(const struct growth *growth, const struct keyed_sit
 static void count_lines(struct growth *growth)
 {
 	const struct recorded_process *process = growth->kinds->process;
-	const struct recorded_total *totals = process->totals.items;
 	bool *is_wanted = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(*is_wanted));
 
 	for (size_t i = 0; i < growth->n_keyed; i++) {
@@ -169,7 +168,8 @@ static void count_lines(struct growth *growth)
 					  .address] = true;
 	}
 	for (size_t i = 0; i < process->totals.n; i++) {
-		uint32_t line = line_of(growth->kinds, growth->runs, totals[i].stack);
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
+		uint32_t line = line_of(growth->kinds, growth->runs, total.stack);
 		uint32_t address = process->stacks[line].address;
 
 		if (!line || !is_wanted[address])
@@ -177,7 +177,7 @@ static void count_lines(struct growth *growth)
 		growth->counts = torsh_array_reserve(growth->counts, growth->n_counts,
 						     &growth->counts_room, sizeof(*growth->counts));
 		growth->counts[growth->n_counts++] = (struct line_count){
-			.address = address, .key = growth->keys[line], .allocs = totals[i].allocs};
+			.address = address, .key = growth->keys[line], .allocs = total.allocs};
 	}
 	if (growth->n_counts)
 		qsort(growth->counts, growth->n_counts, sizeof(*growth->counts), compare_counts);

@@ -126,16 +126,16 @@ static struct import_count *count_imports(const struct import_runs *runs,
 					  struct address_kinds *kinds, size_t *n)
 {
 	const struct recorded_process *process = kinds->process;
-	const struct recorded_total *totals = process->totals.items;
 	struct import_count *counts =
 		torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*counts));
 
 	*n = 0;
 	for (size_t i = 0; i < process->totals.n; i++) {
-		uint32_t stack = totals[i].stack < process->n_stacks ? totals[i].stack : 0;
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
+		uint32_t stack = total.stack < process->n_stacks ? total.stack : 0;
 		uint32_t line = runs->lines[stack];
 		enum import_part part = line ? part_of(runs, kinds, line) : PART_NONE;
-		uint64_t times = part ? times_of(process, part, &totals[i]) : 0;
+		uint64_t times = part ? times_of(process, part, &total) : 0;
 		uint32_t import = times ? innermost_import(kinds, line) : 0;
 
 		if (import)

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A row is its stack, the set of its fields that aren't 0, and their values: all numbers as
+ * varints, variances as they are. A row that is replaced by a longer one leaves its bytes unused.
+ */
+#include "tools/recording/totals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/die.h"
+
+#define ROW_BYTES_MAX 256u /* of 22 numbers of at most 10 bytes each */
+
+/* By their bit in the set; the ones that are rarely 0 come first. */
+#define FIELDS(NUMBER, SIGNED, VARIANCE) \
+	NUMBER(allocs)                   \
+	NUMBER(alloc_bytes)              \
+	NUMBER(base_blocks)              \
+	NUMBER(base_bytes)               \
+	SIGNED(delta_blocks)             \
+	SIGNED(delta_bytes)              \
+	NUMBER(seen)                     \
+	NUMBER(temporary)                \
+	NUMBER(temporary_bytes)          \
+	NUMBER(operator)                 \
+	NUMBER(module)                   \
+	NUMBER(first_step)               \
+	NUMBER(last_step)                \
+	NUMBER(base_first_step)          \
+	NUMBER(base_last_step)           \
+	VARIANCE(alloc_variance.blocks)  \
+	VARIANCE(alloc_variance.bytes)   \
+	VARIANCE(base_variance.blocks)   \
+	VARIANCE(base_variance.bytes)    \
+	VARIANCE(live_variance.blocks)   \
+	VARIANCE(live_variance.bytes)
+
+static uint8_t *put_varint(uint8_t *out, uint64_t value)
+{
+	while (value >= 0x80) {
+		*out++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*out++ = (uint8_t)value;
+	return out;
+}
+
+static uint64_t take_varint(const uint8_t **in)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+
+	do
+		value |= (uint64_t)(**in & 0x7f) << shift;
+	while (shift += 7, *(*in)++ & 0x80);
+	return value;
+}
+
+static uint64_t zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static int64_t unzigzag(uint64_t value)
+{
+	return (int64_t)(value >> 1 ^ -(value & 1));
+}
+
+/* Returns the length of the row in out. */
+static size_t encode(uint8_t *out, const struct recorded_total *total)
+{
+	uint8_t *end = out;
+	uint32_t set = 0, bit = 1;
+
+#define IS_SET(field) set |= total->field != 0 ? bit : 0, bit <<= 1;
+	FIELDS(IS_SET, IS_SET, IS_SET)
+#undef IS_SET
+	end = put_varint(end, total->stack);
+	end = put_varint(end, set);
+#define PUT(value)                            \
+	if (set & 1)                          \
+		end = put_varint(end, value); \
+	set >>= 1;
+#define PUT_NUMBER(field) PUT(total->field)
+#define PUT_SIGNED(field) PUT(zigzag(total->field))
+#define PUT_VARIANCE(field)                                       \
+	if (set & 1) {                                            \
+		memcpy(end, &total->field, sizeof(total->field)); \
+		end += sizeof(total->field);                      \
+	}                                                         \
+	set >>= 1;
+	FIELDS(PUT_NUMBER, PUT_SIGNED, PUT_VARIANCE)
+#undef PUT
+#undef PUT_NUMBER
+#undef PUT_SIGNED
+#undef PUT_VARIANCE
+	return (size_t)(end - out);
+}
+
+/* Returns the end of the row. */
+static const uint8_t *decode(const uint8_t *in, struct recorded_total *total)
+{
+	uint32_t set;
+
+	*total = (struct recorded_total){.stack = (uint32_t)take_varint(&in)};
+	set = (uint32_t)take_varint(&in);
+#define TAKE_NUMBER(field)                                                 \
+	if (set & 1)                                                       \
+		total->field = (__typeof__(total->field))take_varint(&in); \
+	set >>= 1;
+#define TAKE_SIGNED(field)                                 \
+	if (set & 1)                                       \
+		total->field = unzigzag(take_varint(&in)); \
+	set >>= 1;
+#define TAKE_VARIANCE(field)                                     \
+	if (set & 1) {                                           \
+		memcpy(&total->field, in, sizeof(total->field)); \
+		in += sizeof(total->field);                      \
+	}                                                        \
+	set >>= 1;
+	FIELDS(TAKE_NUMBER, TAKE_SIGNED, TAKE_VARIANCE)
+#undef TAKE_NUMBER
+#undef TAKE_SIGNED
+#undef TAKE_VARIANCE
+	return in;
+}
+
+static const uint32_t *row_of(const struct recorded_totals *totals, uint32_t stack)
+{
+	const uint32_t *row = torsh_sparse_array_find(&totals->row_of, stack);
+
+	return row && *row ? row : NULL;
+}
+
+bool torsh_totals_has(const struct recorded_totals *totals, uint32_t stack)
+{
+	return row_of(totals, stack);
+}
+
+struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size_t i)
+{
+	struct recorded_total total;
+
+	decode(totals->bytes + totals->offsets[i], &total);
+	return total;
+}
+
+bool torsh_totals_find(const struct recorded_totals *totals, uint32_t stack,
+		       struct recorded_total *total)
+{
+	const uint32_t *row = row_of(totals, stack);
+
+	*total = row ? torsh_totals_at(totals, *row - 1) : (struct recorded_total){.stack = stack};
+	return row;
+}
+
+/* Returns the number of the stack's row, which is made if it is new, and has room for n_bytes. */
+static size_t reserve(struct recorded_totals *totals, uint32_t stack, size_t n_bytes)
+{
+	uint32_t *row;
+	struct recorded_total old;
+
+	if (!totals->row_of.item_bytes)
+		torsh_sparse_array_create(&totals->row_of, sizeof(*row));
+	row = torsh_sparse_array_at(&totals->row_of, stack);
+	if (*row) {
+		const uint8_t *start = totals->bytes + totals->offsets[*row - 1];
+
+		if ((size_t)(decode(start, &old) - start) >= n_bytes)
+			return *row - 1;
+	} else {
+		totals->offsets =
+			torsh_array_reserve(totals->offsets, totals->n, &totals->offsets_room,
+					    sizeof(*totals->offsets));
+		*row = (uint32_t)++totals->n;
+	}
+	if (totals->n_bytes + ROW_BYTES_MAX > totals->bytes_room) {
+		totals->bytes_room += totals->bytes_room / 4 + 64 * ROW_BYTES_MAX;
+		totals->bytes = torsh_need(realloc(totals->bytes, totals->bytes_room));
+	}
+	totals->offsets[*row - 1] = (uint32_t)totals->n_bytes;
+	totals->n_bytes += n_bytes;
+	return *row - 1;
+}
+
+bool torsh_totals_put(struct recorded_totals *totals, const struct recorded_total *total)
+{
+	uint8_t row[ROW_BYTES_MAX];
+	size_t n_bytes = encode(row, total), i;
+
+	if (totals->n_bytes > UINT32_MAX - ROW_BYTES_MAX)
+		return false;
+	i = reserve(totals, total->stack, n_bytes);
+	memcpy(totals->bytes + totals->offsets[i], row, n_bytes);
+	return true;
+}
+
+void torsh_totals_free(struct recorded_totals *totals)
+{
+	free(totals->offsets);
+	free(totals->bytes);
+	torsh_sparse_array_destroy(&totals->row_of);
+	*totals = (struct recorded_totals){0};
+}

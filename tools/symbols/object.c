@@ -5,9 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/base/containers/array.h"
 #include "tools/base/regular.h"
-#include "tools/symbols/named_files.h"
 
 /* The module's file is given; only its debug files are searched for. */
 static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
@@ -58,7 +56,7 @@ void torsh_object_open(struct object *object, const char *path, const uint8_t *b
 
 void torsh_object_close(struct object *object)
 {
-	free(object->symbols);
+	torsh_symbol_table_free(&object->symbols);
 	torsh_die_ranges_free(&object->units);
 	torsh_functions_free(&object->functions);
 	if (object->dwfl)
@@ -66,61 +64,17 @@ void torsh_object_close(struct object *object)
 	*object = (struct object){.state = OBJECT_MISSING};
 }
 
-static void read_symbols(struct object *object)
-{
-	bool was_guarded = torsh_named_files_guard(true);
-	int n = dwfl_module_getsymtab(object->module);
-
-	torsh_named_files_guard(was_guarded);
-	object->has_symbols = true;
-	for (int i = 1; i < n; i++) {
-		GElf_Sym symbol;
-		GElf_Addr address;
-		GElf_Word section;
-		const char *name = dwfl_module_getsym_info(object->module, i, &symbol, &address,
-							   &section, NULL, NULL);
-
-		if (!name || !*name || !torsh_elf_is_function(&symbol))
-			continue;
-		object->symbols =
-			torsh_array_reserve(object->symbols, object->n_symbols,
-					    &object->symbols_room, sizeof(*object->symbols));
-		object->symbols[object->n_symbols++] = (struct elf_symbol){
-			.start = address - object->bias,
-			.n_bytes = symbol.st_size,
-			.name = name,
-		};
-	}
-	if (object->n_symbols)
-		qsort(object->symbols, object->n_symbols, sizeof(*object->symbols),
-		      torsh_elf_compare_symbols);
-}
-
 const struct elf_symbol *torsh_object_symbol(struct object *object, uint64_t address)
 {
-	size_t low = 0, high;
-
 	if (object->state != OBJECT_USABLE)
 		return NULL;
-	if (!object->has_symbols)
-		read_symbols(object);
-	high = object->n_symbols;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	if (!object->symbols.is_read) {
+		const char *path =
+			dwfl_module_info(object->module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
-		if (object->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
+		torsh_symbol_table_read(&object->symbols, object->module, path, object->bias);
 	}
-	/* A symbol nested in another one may end before the address. */
-	for (size_t back = 0; low > 0 && back < 16; back++, low--) {
-		const struct elf_symbol *symbol = &object->symbols[low - 1];
-
-		if (address - symbol->start < symbol->n_bytes)
-			return symbol;
-	}
-	return NULL;
+	return torsh_symbol_table_find(&object->symbols, address);
 }
 
 /*

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/base/elf_file.h"
 #include "tools/symbols/die_ranges.h"
 #include "tools/symbols/functions.h"
+#include "tools/symbols/symbol_table.h"
 
 enum object_state {
 	OBJECT_USABLE,
@@ -28,9 +28,7 @@ struct object {
 	Dwfl_Module *module;
 	uint64_t bias; /* of dwfl's address space: 0 for almost all files */
 
-	bool has_symbols; /* the symbols were read */
-	struct elf_symbol *symbols; /* ordered by start */
-	size_t n_symbols, symbols_room;
+	struct symbol_table symbols; /* once they were read */
 
 	bool has_units;
 	struct die_ranges units; /* of the compilation units, in dwfl's address space */
@@ -45,7 +43,10 @@ void torsh_object_open(struct object *object, const char *path, const uint8_t *b
 /* Close the file and free its tables. */
 void torsh_object_close(struct object *object);
 
-/* Returns the function symbol that covers the address, or NULL. */
+/*
+ * Returns the function symbol that covers the address, or NULL; valid until the next call, except
+ * for its name.
+ */
 const struct elf_symbol *torsh_object_symbol(struct object *object, uint64_t address);
 
 /*

@@ -406,8 +406,12 @@ void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order)
 
 size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_bytes)
 {
-	struct allocation_site *all = torsh_need_items(NULL, 0, sites->n, sizeof(*all));
+	struct allocation_site *all;
 	size_t n = 0, n_large;
+
+	if (!min_bytes)
+		return sites->n;
+	all = torsh_need_items(NULL, 0, sites->n, sizeof(*all));
 
 	for (size_t i = 0; i < sites->n; i++) {
 		if (sites->items[i].bytes >= min_bytes)

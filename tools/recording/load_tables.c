@@ -143,6 +143,8 @@ static void set_stack(struct recording *recording, struct recorded_process *proc
 	struct recorded_stack *stack = &process->stacks[number];
 	uint32_t depth;
 
+	if (address > PROFILE_NO_ADDRESS)
+		address = PROFILE_NO_ADDRESS;
 	/*
 	 * A parent has a lower number than its children; otherwise a chain of parents could be
 	 * endless.

@@ -21,6 +21,7 @@
 #include "tools/recording/totals.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
+#define PROFILE_NO_ADDRESS ((1u << 23) - 1) /* above CHANNEL_ADDRESSES */
 #define PROFILE_SEVERAL UINT32_MAX /* in place of a label: the blocks have several */
 #define PROFILE_SIZE_CLASSES 65
 
@@ -45,11 +46,12 @@ struct recorded_address {
 	uint64_t symbol_offset;
 };
 
+/* Packed: a program that imports PyTorch has four million. */
 struct recorded_stack {
 	/* always lower than the stack's own number; 0: this is the outermost frame */
-	uint32_t parent;
-	uint32_t address;
-	uint32_t depth; /* frames of a recorded stack; 0: the row is missing, or a view made it */
+	uint64_t parent : 28;
+	uint64_t address : 23; /* PROFILE_NO_ADDRESS: one that no recording can have */
+	uint64_t depth : 13; /* frames of a recorded stack; 0: the row is missing, or a view's */
 };
 
 /* Some blocks of one stack: those that were allocated from the first to the last time. */

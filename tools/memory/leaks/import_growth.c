@@ -13,37 +13,13 @@
 #define FEW_CALLS 8
 
 /*
- * Returns keys by stack of the Python lines and the native frames inside of them, without the
- * interpreter's: a call has one key whether CPython has specialised it or not.
- */
-static uint64_t *find_keys(struct address_kinds *kinds)
-{
-	const struct recorded_process *process = kinds->process;
-	uint64_t *keys = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*keys));
-
-	keys[0] = UINT64_C(0xcbf29ce484222325);
-	/* A caller has a lower number. */
-	for (uint32_t stack = 1; stack < process->n_stacks; stack++) {
-		const struct recorded_stack *of = &process->stacks[stack];
-		uint64_t key = keys[of->parent];
-
-		if (torsh_address_kind(kinds, of->address) != FRAME_INTERPRETER) {
-			key = (key ^ of->address) * UINT64_C(0x100000001b3);
-			key ^= key >> 29;
-		}
-		keys[stack] = key;
-	}
-	return keys;
-}
-
-/*
  * Returns the innermost Python line of a stack; 0: it has none, or it belongs to the import
  * system, which runs no loop.
  */
-static uint32_t line_of(struct address_kinds *kinds, const struct import_runs *runs, uint32_t stack)
+static uint32_t line_of(struct address_kinds *kinds, uint32_t stack)
 {
 	const struct recorded_process *process = kinds->process;
-	uint32_t line = runs->lines[stack < process->n_stacks ? stack : 0];
+	uint32_t line = torsh_innermost_line(process, stack);
 
 	if (line && torsh_address_kind(kinds, process->stacks[line].address) == FRAME_IMPORT)
 		return 0;
@@ -65,14 +41,49 @@ struct line_count {
 
 struct growth {
 	struct address_kinds *kinds;
-	const struct import_runs *runs;
 	const struct allocation_site *sites;
-	uint64_t *keys; /* by stack */
+	struct sparse_array keys; /* uint64_t by stack: see key_of */
+	uint32_t *path; /* stacks whose keys are being made, innermost first */
+	size_t path_room;
 	struct keyed_site *keyed; /* sorted by key */
 	size_t n_keyed;
 	struct line_count *counts; /* of lines below which something grows; sorted */
 	size_t n_counts, counts_room;
 };
+
+/*
+ * Returns the key of a stack: of its Python lines and the native frames inside of them, without the
+ * interpreter's: a call has one key whether CPython has specialised it or not.
+ */
+static uint64_t key_of(struct growth *growth, uint32_t stack)
+{
+	const struct recorded_process *process = growth->kinds->process;
+	uint64_t key = 0, *known;
+	size_t n = 0;
+
+	/* 0: not known yet; a key that is 0 is made again. */
+	for (; stack; stack = process->stacks[stack].parent) {
+		key = *(uint64_t *)torsh_sparse_array_at(&growth->keys, stack);
+		if (key)
+			break;
+		growth->path = torsh_array_reserve(growth->path, n, &growth->path_room,
+						   sizeof(*growth->path));
+		growth->path[n++] = stack;
+	}
+	if (!stack)
+		key = UINT64_C(0xcbf29ce484222325);
+	while (n-- > 0) {
+		uint32_t address = process->stacks[growth->path[n]].address;
+
+		if (torsh_address_kind(growth->kinds, address) != FRAME_INTERPRETER) {
+			key = (key ^ address) * UINT64_C(0x100000001b3);
+			key ^= key >> 29;
+		}
+		known = torsh_sparse_array_at(&growth->keys, growth->path[n]);
+		*known = key;
+	}
+	return key;
+}
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -135,9 +146,9 @@ static void find_growing(struct growth *growth, const struct kept_import_stack *
 	uint64_t lifetime_ns = torsh_import_lifetime(sites, n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (found[i].stack && line_of(growth->kinds, growth->runs, sites[i].stack))
+		if (found[i].stack && line_of(growth->kinds, sites[i].stack))
 			growth->keyed[growth->n_keyed++] = (struct keyed_site){
-				.key = growth->keys[sites[i].stack], .site = (uint32_t)i};
+				.key = key_of(growth, sites[i].stack), .site = (uint32_t)i};
 	}
 	qsort(growth->keyed, growth->n_keyed, sizeof(*growth->keyed), compare_keys);
 	for (size_t first = 0, end; first < growth->n_keyed; first = end) {
@@ -153,7 +164,7 @@ static void find_growing(struct growth *growth, const struct kept_import_stack *
 /* Returns the Python line below which the sites grow. */
 static uint32_t growing_line(const struct growth *growth, const struct keyed_site *keyed)
 {
-	return line_of(growth->kinds, growth->runs, growth->sites[keyed->site].stack);
+	return line_of(growth->kinds, growth->sites[keyed->site].stack);
 }
 
 /* Get what the stacks of all lines allocated below which something grows. */
@@ -169,7 +180,7 @@ static void count_lines(struct growth *growth)
 	}
 	for (size_t i = 0; i < process->totals.n; i++) {
 		struct recorded_total total = torsh_totals_at(&process->totals, i);
-		uint32_t line = line_of(growth->kinds, growth->runs, total.stack);
+		uint32_t line = line_of(growth->kinds, total.stack);
 		uint32_t address = process->stacks[line].address;
 
 		if (!line || !is_wanted[address])
@@ -177,7 +188,7 @@ static void count_lines(struct growth *growth)
 		growth->counts = torsh_array_reserve(growth->counts, growth->n_counts,
 						     &growth->counts_room, sizeof(*growth->counts));
 		growth->counts[growth->n_counts++] = (struct line_count){
-			.address = address, .key = growth->keys[line], .allocs = total.allocs};
+			.address = address, .key = key_of(growth, line), .allocs = total.allocs};
 	}
 	if (growth->n_counts)
 		qsort(growth->counts, growth->n_counts, sizeof(*growth->counts), compare_counts);
@@ -205,27 +216,25 @@ static size_t find_count(const struct growth *growth, const struct line_count *l
  * Returns an upper bound of how often a Python line ran: each call allocates something once. The
  * lowest counts are ignored (torsh_call_rank), because some is allocated only by the first call.
  */
-static uint64_t calls_of(const struct growth *growth, uint32_t line)
+static uint64_t calls_of(struct growth *growth, uint32_t line)
 {
 	struct line_count of = {.address = growth->kinds->process->stacks[line].address,
-				.key = growth->keys[line]};
+				.key = key_of(growth, line)};
 	size_t first = find_count(growth, &of, false), end = find_count(growth, &of, true);
 
 	return first < end ? growth->counts[first + torsh_call_rank(end - first)].allocs : 0;
 }
 
 void torsh_import_growth_drop(struct kept_import_stack *found, struct address_kinds *kinds,
-			      const struct import_runs *runs, const struct allocation_site *sites,
-			      size_t n)
+			      const struct allocation_site *sites, size_t n)
 {
 	struct growth growth = {
 		.kinds = kinds,
-		.runs = runs,
 		.sites = sites,
-		.keys = find_keys(kinds),
 		.keyed = torsh_need_items(NULL, 0, n + 1, sizeof(*growth.keyed)),
 	};
 
+	torsh_sparse_array_create(&growth.keys, sizeof(uint64_t));
 	find_growing(&growth, found, n);
 	count_lines(&growth);
 	for (size_t first = 0; first < growth.n_keyed; first++) {
@@ -237,7 +246,8 @@ void torsh_import_growth_drop(struct kept_import_stack *found, struct address_ki
 		for (size_t i = 0; i < keyed->n_growing; i++)
 			found[keyed[i].site].stack = 0;
 	}
-	free(growth.keys);
+	torsh_sparse_array_destroy(&growth.keys);
+	free(growth.path);
 	free(growth.keyed);
 	free(growth.counts);
 }

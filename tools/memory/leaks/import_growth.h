@@ -19,7 +19,6 @@ uint64_t torsh_import_lifetime(const struct allocation_site *sites, size_t n);
  * the import that each site ends in.
  */
 void torsh_import_growth_drop(struct kept_import_stack *found, struct address_kinds *kinds,
-			      const struct import_runs *runs, const struct allocation_site *sites,
-			      size_t n);
+			      const struct allocation_site *sites, size_t n);
 
 #endif

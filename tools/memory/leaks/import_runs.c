@@ -36,19 +36,15 @@ static bool ends_with(const char *text, const char *end)
 	return n >= n_end && !strcmp(text + n - n_end, end);
 }
 
-static uint32_t *find_lines(const struct recorded_process *process)
+uint32_t torsh_innermost_line(const struct recorded_process *process, uint32_t stack)
 {
-	uint32_t *lines = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*lines));
-
-	/* A caller has a smaller number. */
-	for (uint32_t stack = 1; stack < process->n_stacks; stack++) {
-		const struct recorded_stack *of = &process->stacks[stack];
-		bool is_line = of->address < process->n_addresses &&
-			       process->addresses[of->address].flags == ADDRESS_PYTHON;
-
-		lines[stack] = is_line ? stack : lines[of->parent];
-	}
-	return lines;
+	if (!process->has_python || stack >= process->n_stacks)
+		return 0;
+	while (stack &&
+	       (process->stacks[stack].address >= process->n_addresses ||
+		process->addresses[process->stacks[stack].address].flags != ADDRESS_PYTHON))
+		stack = process->stacks[stack].parent;
+	return stack;
 }
 
 size_t torsh_call_rank(size_t n)
@@ -61,32 +57,61 @@ static enum frame_kind kind_of(struct address_kinds *kinds, uint32_t stack)
 	return torsh_address_kind(kinds, kinds->process->stacks[stack].address);
 }
 
-static bool has_name(const struct recorded_process *process, uint32_t line, const char *end)
-{
-	const struct recorded_function *function =
-		torsh_recording_function(process, process->stacks[line].address);
+/* What the function of an address is called, as far as it matters. */
+enum line_name {
+	NAME_IS_KNOWN = 1,
+	NAME_READS = 2, /* "get_data" */
+	NAME_CALLS = 4,
+	NAME_BODY = 8,
+	NAME_EXECUTES = 16,
+};
 
-	return function && function->name && ends_with(function->name, end);
+static uint8_t make_name(const struct recorded_process *process, uint32_t address)
+{
+	const struct recorded_function *function = torsh_recording_function(process, address);
+	const char *name = function ? function->name : NULL;
+
+	if (!name)
+		return NAME_IS_KNOWN;
+	return (uint8_t)(NAME_IS_KNOWN | (ends_with(name, "get_data") ? NAME_READS : 0) |
+			 (ends_with(name, "_call_with_frames_removed") ? NAME_CALLS : 0) |
+			 (ends_with(name, "<module>") ? NAME_BODY : 0) |
+			 (ends_with(name, "exec_module") ? NAME_EXECUTES : 0));
+}
+
+/* A process, with the names of its addresses that were looked up. */
+struct lines {
+	struct address_kinds *kinds;
+	uint8_t *names; /* enum line_name by address; 0: not looked up */
+};
+
+static bool has_name(const struct lines *lines, uint32_t line, enum line_name name)
+{
+	const struct recorded_process *process = lines->kinds->process;
+	uint32_t address = process->stacks[line].address;
+
+	if (!lines->names[address])
+		lines->names[address] = make_name(process, address);
+	return lines->names[address] & name;
 }
 
 /* Returns what the Python line does for an import, as the innermost line of a stack. */
-static enum import_part part_of(const struct import_runs *runs, struct address_kinds *kinds,
-				uint32_t line)
+static enum import_part part_of(const struct lines *lines, uint32_t line)
 {
-	const struct recorded_process *process = kinds->process;
-	bool is_import = kind_of(kinds, line) == FRAME_IMPORT;
+	const struct recorded_process *process = lines->kinds->process;
+	bool is_import = kind_of(lines->kinds, line) == FRAME_IMPORT;
 	uint32_t caller;
 
-	if (is_import && has_name(process, line, "get_data"))
+	if (is_import && has_name(lines, line, NAME_READS))
 		return PART_READ;
-	if (!has_name(process, line, is_import ? "_call_with_frames_removed" : "<module>"))
+	if (!has_name(lines, line, is_import ? NAME_CALLS : NAME_BODY))
 		return PART_NONE;
-	caller = runs->lines[process->stacks[line].parent];
-	if (!caller || kind_of(kinds, caller) != FRAME_IMPORT)
+	caller = torsh_innermost_line(process, process->stacks[line].parent);
+	if (!caller || kind_of(lines->kinds, caller) != FRAME_IMPORT)
 		return PART_NONE;
 	if (!is_import)
 		return PART_BODY;
-	return has_name(process, caller, "exec_module") ? PART_NATIVE : PART_NONE;
+	return has_name(lines, caller, NAME_EXECUTES) ? PART_NATIVE : PART_NONE;
 }
 
 static uint32_t innermost_import(struct address_kinds *kinds, uint32_t stack)
@@ -122,25 +147,28 @@ static uint64_t times_of(const struct recorded_process *process, enum import_par
 }
 
 /* Returns a sorted list; the caller frees it. */
-static struct import_count *count_imports(const struct import_runs *runs,
-					  struct address_kinds *kinds, size_t *n)
+static struct import_count *count_imports(struct address_kinds *kinds, size_t *n)
 {
 	const struct recorded_process *process = kinds->process;
+	struct lines lines = {
+		.kinds = kinds,
+		.names = torsh_need_items(NULL, 0, process->n_addresses, 1),
+	};
 	struct import_count *counts =
 		torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*counts));
 
 	*n = 0;
 	for (size_t i = 0; i < process->totals.n; i++) {
 		struct recorded_total total = torsh_totals_at(&process->totals, i);
-		uint32_t stack = total.stack < process->n_stacks ? total.stack : 0;
-		uint32_t line = runs->lines[stack];
-		enum import_part part = line ? part_of(runs, kinds, line) : PART_NONE;
+		uint32_t line = torsh_innermost_line(process, total.stack);
+		enum import_part part = line ? part_of(&lines, line) : PART_NONE;
 		uint64_t times = part ? times_of(process, part, &total) : 0;
 		uint32_t import = times ? innermost_import(kinds, line) : 0;
 
 		if (import)
 			counts[(*n)++] = (struct import_count){import, part, times};
 	}
+	free(lines.names);
 	qsort(counts, *n, sizeof(*counts), compare_counts);
 	return counts;
 }
@@ -178,8 +206,7 @@ void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kind
 	runs->process = kinds->process;
 	runs->is_repeated =
 		torsh_need_items(NULL, 0, runs->process->n_stacks, sizeof(*runs->is_repeated));
-	runs->lines = find_lines(runs->process);
-	counts = count_imports(runs, kinds, &n);
+	counts = count_imports(kinds, &n);
 	for (size_t first = 0, end; first < n; first = end) {
 		for (end = first; end < n && counts[end].import == counts[first].import;)
 			end++;
@@ -191,6 +218,5 @@ void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kind
 void torsh_import_runs_end(struct import_runs *runs)
 {
 	free(runs->is_repeated);
-	free(runs->lines);
 	*runs = (struct import_runs){0};
 }

@@ -12,8 +12,6 @@
 struct import_runs {
 	const struct recorded_process *process;
 	bool *is_repeated; /* by the stack of an import */
-	/* by stack: it, or the innermost of its callers, that ends in a line of Python; 0: none */
-	uint32_t *lines;
 };
 
 /*
@@ -22,6 +20,12 @@ struct import_runs {
  * many a tenth.
  */
 size_t torsh_call_rank(size_t n);
+
+/*
+ * Returns the stack, or the innermost of its callers, that ends in a line of Python; 0: none, or
+ * the stack is unknown.
+ */
+uint32_t torsh_innermost_line(const struct recorded_process *process, uint32_t stack);
 
 /* Find the imports that ran more than once. torsh_import_runs_end frees the result. */
 void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kinds);

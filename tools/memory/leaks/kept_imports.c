@@ -110,7 +110,7 @@ const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct i
 
 	for (size_t i = 0; i < n; i++)
 		found[i] = torsh_kept_import_of(kinds, runs, sites[i].stack);
-	torsh_import_growth_drop(found, kinds, runs, sites, n);
+	torsh_import_growth_drop(found, kinds, sites, n);
 	torsh_key_index_create(&imports.numbers);
 	for (size_t i = 0; i < n; i++)
 		if (found[i].stack)

@@ -108,18 +108,28 @@ void torsh_reading_close(struct reading *reading, struct read_options *options)
 	torsh_suppress_free(&options->suppress);
 }
 
+/* Sort the n_shown sites that are shown, and those that get names beside. */
+static void sort(struct allocation_sites *sites, const struct read_options *options, size_t n_shown)
+{
+	/* Of all sites those of that size are shown. */
+	if (options->min_bytes)
+		torsh_sites_sort(sites, options->order);
+	else
+		torsh_sites_sort_first(sites, options->order, n_shown + NAMED_BESIDE);
+}
+
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit)
 {
 	size_t n_large, n_named;
 
-	torsh_sites_sort(sites, options->order);
+	sort(sites, options, torsh_options_limit(options, sites->n, text_limit));
 	n_large = torsh_sites_put_large_first(sites, options->min_bytes);
 	n_named = torsh_options_limit(options, n_large, text_limit);
 	if (n_named < n_large)
 		n_named = n_large - n_named > NAMED_BESIDE ? n_named + NAMED_BESIDE : n_large;
 	torsh_sites_name(sites, symbols, n_named);
-	torsh_sites_sort(sites, options->order);
+	sort(sites, options, torsh_options_limit(options, sites->n, text_limit));
 	n_large = torsh_sites_put_large_first(sites, options->min_bytes);
 	return torsh_options_limit(options, n_large, text_limit);
 }

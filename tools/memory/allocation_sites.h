@@ -95,6 +95,12 @@ int torsh_sites_compare_kinds(const struct allocation_site *a, const struct allo
 /* Sort the largest first (ORDER_FIRST: oldest first); ties by bytes, process and stack. */
 void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order);
 
+/*
+ * Likewise, but only the first n_first are the ones that torsh_sites_sort puts there: the others
+ * follow in any order.
+ */
+void torsh_sites_sort_first(struct allocation_sites *sites, enum sites_order order, size_t n_first);
+
 /* Move sites with at least min_bytes to the front; returns their number. Stable. */
 size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_bytes);
 

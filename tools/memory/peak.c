@@ -54,6 +54,8 @@ struct estimate_variance torsh_peak_variance(const struct peak *peak,
 	struct allocation_sites sites = {0};
 	struct estimate_variance variance;
 
+	if (!torsh_recording_sampled_every(recording->processes, recording->n_processes))
+		return (struct estimate_variance){0};
 	torsh_peak_collect(&sites, peak, recording);
 	variance = torsh_sites_variance(&sites);
 	torsh_sites_free(&sites);

@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 
-/* Divide n sites of one process. */
-static void divide(struct peak_holders *holders, const struct allocation_site *sites, size_t n,
-		   struct symbols *symbols)
+#include "tools/base/die.h"
+
+/* Divide n sites of one process, from number `first` on. The ones that stay move to the front. */
+static void divide(struct peak_holders *holders, size_t first, size_t n, struct symbols *symbols)
 {
+	const struct allocation_site *sites = holders->sites.items + first;
 	struct address_kinds kinds;
 	struct import_runs runs;
 	struct intern names = {0};
@@ -19,7 +21,7 @@ static void divide(struct peak_holders *holders, const struct allocation_site *s
 		if (packages[i])
 			torsh_kept_imports_add(&holders->imports, &sites[i], packages[i], false);
 		else
-			torsh_sites_put(&holders->sites, &sites[i]);
+			holders->sites.items[holders->sites.n++] = sites[i];
 	}
 	free(packages);
 	torsh_intern_free(&names);
@@ -30,15 +32,22 @@ static void divide(struct peak_holders *holders, const struct allocation_site *s
 void torsh_peak_holders_find(struct peak_holders *holders, const struct peak *peak,
 			     const struct recording *recording, struct symbols *symbols)
 {
-	struct allocation_sites all = {.view = holders->sites.view, .depth = holders->sites.depth};
+	struct allocation_sites *sites = &holders->sites;
+	size_t n;
 
-	torsh_peak_collect(&all, peak, recording);
-	for (size_t i = 0, end; i < all.n; i = end) {
-		for (end = i + 1; end < all.n && all.items[end].process == all.items[i].process;)
+	torsh_peak_collect(sites, peak, recording);
+	n = sites->n;
+	sites->n = 0;
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && sites->items[end].process == sites->items[i].process;)
 			end++;
-		divide(holders, all.items + i, end - i, symbols);
+		divide(holders, i, end - i, symbols);
 	}
-	torsh_sites_free(&all);
+	if (n) {
+		sites->n_room = sites->n + 1;
+		sites->items = torsh_need(
+			reallocarray(sites->items, sites->n_room, sizeof(*sites->items)));
+	}
 	torsh_kept_imports_sort(&holders->imports);
 }
 

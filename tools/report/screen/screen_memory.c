@@ -84,12 +84,12 @@ static void find_holders(struct holders *holders, const struct overview *overvie
 				overview->symbols);
 	torsh_sites_merge_stacks(sites, overview->symbols);
 	torsh_sites_merge_alike(sites, overview->symbols);
-	torsh_sites_sort(sites, ORDER_BYTES);
 	holders->n_named = sites->n < SITES_NAMED ? sites->n : SITES_NAMED;
+	torsh_sites_sort_first(sites, ORDER_BYTES, holders->n_named);
 	torsh_sites_name(sites, overview->symbols, holders->n_named);
-	torsh_sites_sort(sites, ORDER_BYTES);
 	if (holders->n_named > sites->n)
 		holders->n_named = sites->n;
+	torsh_sites_sort_first(sites, ORDER_BYTES, holders->n_named);
 }
 
 /* The memory held by a line of the program. */

@@ -69,7 +69,7 @@ static void without_live_rows_the_totals_have_what_is_live(void **state)
 static void a_later_row_replaces_an_earlier_one(void **state)
 {
 	uint32_t stack = fixture_stack(&fixture, "a main");
-	const struct recorded_total *total;
+	struct recorded_total total;
 
 	(void)state;
 	fixture_total(&fixture, stack, 1, 1, 100, 0, 0);
@@ -81,9 +81,9 @@ static void a_later_row_replaces_an_earlier_one(void **state)
 	assert_int_equal(recording->n_processes, 1);
 	assert_int_equal(recording->processes[0]->end_code, 3);
 	assert_int_equal(recording->processes[0]->totals.n, 1);
-	total = torsh_recording_row(&recording->processes[0]->totals, stack, sizeof(*total));
-	assert_int_equal(total->base_bytes, 700);
-	assert_null(torsh_recording_row(&recording->processes[0]->totals, 99, sizeof(*total)));
+	assert_true(torsh_totals_find(&recording->processes[0]->totals, stack, &total));
+	assert_int_equal(total.base_bytes, 700);
+	assert_false(torsh_totals_find(&recording->processes[0]->totals, 99, &total));
 }
 
 static void the_last_live_rows_count(void **state)

@@ -304,6 +304,30 @@ bool torsh_producer_hold(struct producer *producer, const void *frame, uint64_t 
 /* Send an event with the stamp that torsh_producer_hold returned. */
 void torsh_producer_event_at(struct producer *producer, const struct event *event, uint64_t stamp);
 
+/*
+ * The same in three parts for events without a stack, for a hook whose own time counts. NULL: there
+ * is no room, and the event was dropped; otherwise the place of its payload, to be written before
+ * torsh_producer_finish, which stamps it.
+ */
+static inline uint8_t *torsh_producer_start(struct producer *producer)
+{
+	if (!torsh_producer_has_room(producer)) {
+		torsh_producer_drop(producer, LOSS_OTHER);
+		return NULL;
+	}
+	return torsh_ring_begin(&producer->ring) + CODEC_COLD_HEAD;
+}
+
+/* Stamp and send the event of this kind, with n_bytes of payload. */
+static inline void torsh_producer_finish(struct producer *producer, uint32_t id, uint32_t n_bytes)
+{
+	uint8_t *begin = torsh_ring_place(&producer->ring), *end;
+
+	end = torsh_codec_end_cold(&producer->codec, begin, torsh_producer_stamp(producer), id,
+				   n_bytes);
+	torsh_ring_commit(&producer->ring, begin, end);
+}
+
 /* Release the ring without an event. */
 void torsh_producer_release(struct producer *producer);
 

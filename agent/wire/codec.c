@@ -292,24 +292,18 @@ long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_byte
 
 uint32_t torsh_codec_pack(const struct event *event, uint8_t *out)
 {
-	uint8_t *at = out;
-
 	switch (event->id) {
 #define EVENT(id, NAME, name, text) \
-	case EVENT_##NAME: {        \
-		const struct event_##name *e = &event->name;
-#define FIELD(type, name)                      \
-	memcpy(at, &e->name, sizeof(e->name)); \
-	at += sizeof(e->name);
-#define END(NAME) \
-	break;    \
-	}
+	case EVENT_##NAME:          \
+		return torsh_codec_fields_##name(&event->name, out);
+#define FIELD(type, name)
+#define END(NAME)
 #include "agent/wire/events.def"
 #undef EVENT
 #undef FIELD
 #undef END
 	}
-	return (uint32_t)(at - out);
+	return 0;
 }
 
 uint32_t torsh_codec_pack_stack(uint32_t pop, uint32_t n, const uint32_t *ids, uint8_t *out)

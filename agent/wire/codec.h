@@ -298,9 +298,26 @@ static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, ui
 }
 
 /*
- * Write the payload of a cold event other than STACK; returns its length. out has at least
- * CODEC_PAYLOAD_MAX bytes.
+ * torsh_codec_fields_NAME: write the payload of one kind of event; returns its length. out has at
+ * least CODEC_PAYLOAD_MAX bytes.
  */
+#define EVENT(id, NAME, name, text)                                                    \
+	static inline uint32_t torsh_codec_fields_##name(const struct event_##name *e, \
+							 uint8_t *out)                 \
+	{                                                                              \
+		uint8_t *at = out;
+#define FIELD(type, name)                      \
+	memcpy(at, &e->name, sizeof(e->name)); \
+	at += sizeof(e->name);
+#define END(NAME)                    \
+	return (uint32_t)(at - out); \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+
+/* The same for any event but STACK, by its id. */
 uint32_t torsh_codec_pack(const struct event *event, uint8_t *out);
 
 /*

@@ -19,12 +19,20 @@
 #include "shim/torch/torch_calibration.h"
 
 #define NAME_SLOTS 512u
+#define NAME_START 52u
 
-/* A name or overload of an earlier operator. Scopes make their names' texts anew each time. */
+/*
+ * A name or overload of an earlier operator: one line of the cache, as most names are short. Scopes
+ * make their names' texts anew each time.
+ */
 struct cached_text {
-	uint32_t label;
-	uint32_t text, length; /* in the channel's text area */
+	uint32_t label; /* 0: none */
+	uint32_t length;
+	uint32_t text; /* in the channel's text area */
+	char start[NAME_START]; /* its first bytes */
 };
+
+_Static_assert(sizeof(struct cached_text) == 64, "it is a line of the cache");
 
 /* The state of a thread; producer->operators. */
 struct operators {
@@ -55,25 +63,49 @@ static uint32_t slot_of(const char *text, size_t n)
 	return (uint32_t)(torsh_key_map_mix(first ^ n, last) >> 32) % NAME_SLOTS;
 }
 
-static uint32_t label_of(struct operators *operators, const char *text)
+static inline bool is_cached(const struct cached_text *cached, const char *text, size_t n)
 {
-	size_t n = strlen(text);
-	struct cached_text *cached = &operators->cached[slot_of(text, n)];
-	struct channel_text there;
-	uint32_t label;
+	if (cached->length != n || !cached->label)
+		return false;
+	if (__builtin_expect(n <= NAME_START, 1))
+		return !memcmp(text, cached->start, n);
+	return !memcmp(text, cached->start, NAME_START) &&
+	       !memcmp(text + NAME_START,
+		       torsh_channel_text(&torsh_process->channel, cached->text) + NAME_START,
+		       n - NAME_START);
+}
 
-	if (__builtin_expect(cached->label && cached->length == n, 1) &&
-	    !memcmp(text, torsh_channel_text(&torsh_process->channel, cached->text), n))
-		return cached->label;
-	label = torsh_label(text, n);
+/* Off the hot path: the text's label, which replaces what is in the slot. */
+static __attribute__((noinline)) uint32_t look_up(struct cached_text *cached, const char *text,
+						  size_t n)
+{
+	uint32_t label = torsh_label(text, n);
+	struct channel_text there;
+
 	if (!label)
 		return 0;
 	there = torsh_channel_code(&torsh_process->channel, label - 1)->name;
 	/* A text that was cut does not equal its full form. */
-	if (there.length == n)
-		*cached = (struct cached_text){
-			.label = label, .text = there.offset, .length = there.length};
+	if (there.length != n)
+		return label;
+	*cached =
+		(struct cached_text){.label = label, .text = there.offset, .length = there.length};
+	memcpy(cached->start, text, n < NAME_START ? n : NAME_START);
 	return label;
+}
+
+static uint32_t label_of(struct operators *operators, const char *text)
+{
+	size_t n = strlen(text);
+	uint32_t slot = slot_of(text, n);
+	struct cached_text *cached = &operators->cached[slot],
+			   *other = &operators->cached[slot ^ 1];
+
+	if (__builtin_expect(is_cached(cached, text, n), 1))
+		return cached->label;
+	return is_cached(other, text, n)
+		       ? other->label
+		       : look_up(cached->label && !other->label ? other : cached, text, n);
 }
 
 static void name(struct operators *operators, const void *record, struct event_op_begin *op)
@@ -122,14 +154,20 @@ static uint32_t forward_thread_of(const void *record)
 										  : 0;
 }
 
-/* Send the thread's number in operators, the first time. */
+/*
+ * Send the thread's number in operators, the first time. Only threads without a producer of their
+ * own share one.
+ */
 static void send_thread(struct producer *producer, struct operators *operators)
 {
 	struct event event = {.id = EVENT_OP_THREAD};
-	uint64_t number = torsh_torch_thread(),
-		 last = atomic_load_explicit(&last_thread, memory_order_relaxed);
+	uint64_t number, last;
 
-	if (__builtin_expect(number == operators->thread, 1))
+	if (__builtin_expect(operators->thread && !producer->user, 1))
+		return;
+	number = torsh_torch_thread();
+	last = atomic_load_explicit(&last_thread, memory_order_relaxed);
+	if (number == operators->thread)
 		return;
 	while (last < number &&
 	       !atomic_compare_exchange_weak_explicit(&last_thread, &last, number,
@@ -169,28 +207,37 @@ static void send_begin(struct producer *producer, const void *record, enum torch
 		       const void *frame)
 {
 	struct event event = {.id = EVENT_OP_BEGIN};
-	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
+	struct event_op_begin *op = &event.op_begin;
+	uint8_t *payload;
 	uint64_t stamp;
 
 	if (has_forward_threads())
 		send_thread(producer, producer->operators);
-	describe(producer->operators, record, scopes, &event.op_begin);
-	if (stack_of)
-		event.op_begin.flags |= OP_HAS_STACK;
+	describe(producer->operators, record, scopes, op);
 	torsh_operator_marks_begin(&producer->operators->marks, key_of(record));
-	if (torsh_producer_hold(producer, stack_of, &stamp))
-		torsh_producer_event_at(producer, &event, stamp);
+	if (torsh_config.operator_stacks) {
+		op->flags |= OP_HAS_STACK;
+		if (torsh_producer_hold(producer, frame, &stamp))
+			torsh_producer_event_at(producer, &event, stamp);
+		return;
+	}
+	payload = torsh_producer_start(producer);
+	if (payload)
+		torsh_producer_finish(producer, EVENT_OP_BEGIN,
+				      torsh_codec_fields_op_begin(op, payload));
 }
 
 static void send_end(struct producer *producer, const void *record)
 {
-	struct event event = {.id = EVENT_OP_END, .op_end = {.record = number_of(record)}};
-	uint64_t stamp;
+	struct event_op_end op = {.record = number_of(record)};
+	uint8_t *payload;
 
 	if (producer->operators)
 		torsh_operator_marks_end(&producer->operators->marks, producer, key_of(record));
-	if (torsh_producer_hold(producer, NULL, &stamp))
-		torsh_producer_event_at(producer, &event, stamp);
+	payload = torsh_producer_start(producer);
+	if (payload)
+		torsh_producer_finish(producer, EVENT_OP_END,
+				      torsh_codec_fields_op_end(&op, payload));
 }
 
 /* Stamped last: the time of this function is not the operator's. */

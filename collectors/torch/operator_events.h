@@ -25,7 +25,7 @@ struct torch_tokens {
 /* Of one thread: labels of inputs, by a hash of the inputs. */
 struct torch_inputs {
 	uint32_t none; /* the label of no arguments; 0: not looked up yet */
-	struct {
+	struct torch_input_slot {
 		uint64_t key;
 		uint32_t label, flags;
 	} slots[TORCH_INPUT_SLOTS];

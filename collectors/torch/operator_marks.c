@@ -76,12 +76,14 @@ static int prepare(void)
 	return state != NULL;
 }
 
-/* The first row with a usable runtime. */
-static const struct device_ops *enabled_row(void)
+/* The first row with a usable runtime. Without a loop: each operator's begin asks. */
+static inline const struct device_ops *enabled_row(void)
 {
-	for (unsigned i = 0; i < torsh_n_devices; i++)
-		if (torsh_devices[i] != &torsh_device_cuda && torsh_devices[i]->enabled())
-			return torsh_devices[i];
+#define DEVICE_ROW(name)                                                                 \
+	if (&torsh_device_##name != &torsh_device_cuda && torsh_device_##name.enabled()) \
+		return &torsh_device_##name;
+	DEVICE_ROWS
+#undef DEVICE_ROW
 	return NULL;
 }
 
@@ -143,12 +145,13 @@ static struct operator_mark *make_mark(const struct device_ops *row)
 	return NULL;
 }
 
-void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
+/* Apart from torsh_operator_marks_begin, which has few instructions without such a row. */
+static __attribute__((noinline)) void begin_marked(struct operator_marks *marks, uintptr_t key,
+						   const struct device_ops *row)
 {
-	const struct device_ops *row = enabled_row();
 	struct operator_mark *mark;
 
-	if (!row || !prepare() || atomic_load_explicit(&state->is_finished, memory_order_relaxed))
+	if (!prepare() || atomic_load_explicit(&state->is_finished, memory_order_relaxed))
 		return;
 	mark = make_mark(row);
 	if (!mark) {
@@ -162,6 +165,14 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 	atomic_store_explicit(&mark->is_lost, false, memory_order_relaxed);
 	mark->parent = marks->innermost;
 	marks->innermost = mark;
+}
+
+void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
+{
+	const struct device_ops *row = enabled_row();
+
+	if (__builtin_expect(row != NULL, 0))
+		begin_marked(marks, key, row);
 }
 
 /* ---- the end of a call ----------------------------------------------------------------------- */
@@ -291,8 +302,8 @@ static struct operator_mark *close_call(struct operator_marks *marks, uintptr_t 
 	return call;
 }
 
-void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
-			      uintptr_t key)
+void torsh_operator_marks_close(struct operator_marks *marks, struct producer *producer,
+				uintptr_t key)
 {
 	struct operator_mark *mark = close_call(marks, key);
 

@@ -8,6 +8,7 @@
 #ifndef TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
 #define TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/producer/producer.h"
@@ -22,9 +23,17 @@ struct operator_marks {
 /* The caller has entered the producer; key identifies the open calls of a thread. */
 void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key);
 
+/* The slow path of torsh_operator_marks_end: some operators are marked. */
+void torsh_operator_marks_close(struct operator_marks *marks, struct producer *producer,
+				uintptr_t key);
+
 /* The operator with this key ends; the caller has entered the producer. */
-void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
-			      uintptr_t key);
+static inline void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
+					    uintptr_t key)
+{
+	if (__builtin_expect(marks->innermost != NULL, 0))
+		torsh_operator_marks_close(marks, producer, key);
+}
 
 /* The process is about to end: wait for the marked operators and send their times. */
 void torsh_operator_marks_finish(void);

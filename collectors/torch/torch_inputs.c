@@ -60,14 +60,18 @@ static uint16_t half_at(uintptr_t object, uint16_t offset)
 	return offset == TORCH_UNKNOWN ? TORCH_UNKNOWN : *(const uint16_t *)(object + offset);
 }
 
-/* As in torch: a tensor without elements is contiguous. */
-static bool is_contiguous(const int64_t *sizes, const int64_t *strides, uint64_t n)
+/*
+ * Copy a tensor's sizes, and return whether its strides are those of a contiguous one. As in torch,
+ * a tensor without elements is contiguous.
+ */
+static inline bool read_sizes(const int64_t *sizes, const int64_t *strides, uint64_t n,
+			      uint64_t *to)
 {
 	int64_t expected = 1;
-
 	bool is_in_order = true;
 
 	for (uint64_t i = n; i-- > 0;) {
+		to[i] = (uint64_t)sizes[i];
 		is_in_order &= sizes[i] == 1 || strides[i] == expected;
 		expected *= sizes[i];
 	}
@@ -82,7 +86,7 @@ static void read_tensor(struct torch_tokens *tokens, uintptr_t tensor)
 	uint64_t n = shape[0], device = half_at(tensor, at->device), *head = &tokens->at[tokens->n];
 	bool has_strides;
 
-	if (n > TORCH_INLINE_DIMS) {
+	if (__builtin_expect(n > TORCH_INLINE_DIMS, 0)) {
 		sizes = *(const int64_t *const *)sizes;
 		strides = sizes + n;
 	}
@@ -91,13 +95,12 @@ static void read_tensor(struct torch_tokens *tokens, uintptr_t tensor)
 		tokens->at[tokens->n++] = KIND_OTHER;
 		return;
 	}
-	has_strides = !is_contiguous(sizes, strides, n);
+	has_strides = !read_sizes(sizes, strides, n, head + 1);
 	*head = KIND_TENSOR | n << 8 | (has_strides ? HAS_STRIDES : 0) |
 		(uint64_t)half_at(tensor, at->type) << 16 | device << 32;
-	memcpy(head + 1, sizes, n * sizeof(*sizes));
-	if (has_strides)
-		memcpy(head + 1 + n, strides, n * sizeof(*strides));
-	tokens->n += 1 + (uint32_t)n * (has_strides ? 2 : 1);
+	tokens->n += 1 + (uint32_t)n;
+	for (uint64_t i = 0; has_strides && i < n; i++)
+		tokens->at[tokens->n++] = (uint64_t)strides[i];
 }
 
 static void read_values(struct torch_tokens *tokens, const struct torch_ivalue *values, uint64_t n,
@@ -462,6 +465,25 @@ static uint64_t look_up(struct torch_inputs *inputs, uint64_t key)
 	return (uint32_t)value ? torsh_key_map_add(&known, key, value) : 0;
 }
 
+/* The slot of these tokens, filled if needed. Each key has two, in one line of the cache. */
+static const struct torch_input_slot *slot_of(struct torch_inputs *inputs, uint64_t key)
+{
+	uint32_t at = (uint32_t)(key >> 40) % TORCH_INPUT_SLOTS;
+	struct torch_input_slot *slot = &inputs->slots[at], *other = &inputs->slots[at ^ 1];
+	uint64_t value;
+
+	if (__builtin_expect(slot->key == key, 1))
+		return slot;
+	if (other->key == key)
+		return other;
+	if (slot->key && !other->key)
+		slot = other;
+	value = look_up(inputs, key);
+	*slot = (struct torch_input_slot){
+		.key = key, .label = (uint32_t)value, .flags = (uint32_t)(value >> 32)};
+	return slot;
+}
+
 static uint32_t label_of_none(struct torch_inputs *inputs)
 {
 	if (!inputs->none)
@@ -477,8 +499,8 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, boo
 		uint64_t n;
 	} * arguments;
 	struct torch_tokens *tokens = &inputs->tokens;
-	uint64_t key, value;
-	uint32_t slot;
+	const struct torch_input_slot *slot;
+	uint64_t key;
 
 	/* Pairs with the release in torsh_torch_calibration_finish. */
 	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire))
@@ -491,13 +513,7 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, boo
 	read_values(tokens, arguments->values,
 		    arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
 	key = key_of(tokens);
-	slot = (uint32_t)(key >> 40) % TORCH_INPUT_SLOTS;
-	if (inputs->slots[slot].key != key) {
-		value = look_up(inputs, key);
-		inputs->slots[slot].key = key;
-		inputs->slots[slot].label = (uint32_t)value;
-		inputs->slots[slot].flags = (uint32_t)(value >> 32);
-	}
-	*flags |= inputs->slots[slot].flags;
-	return inputs->slots[slot].label;
+	slot = slot_of(inputs, key);
+	*flags |= slot->flags;
+	return slot->label;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -115,6 +116,39 @@ static inline struct cpu_caller torsh_cpu_caller(const void *frame)
 	const uintptr_t *f = frame;
 
 	return (struct cpu_caller){.ip = f[1], .sp = (uintptr_t)(f + 2), .bp = f[0]};
+}
+
+/*
+ * Calls between objects: a direct call of a stub, which jumps to where a place says. Both return 0
+ * for other code, and read no more than these many bytes of it.
+ */
+#define TORSH_CPU_CALL_BYTES 5u
+#define TORSH_CPU_STUB_BYTES 11u
+
+/* What the instruction calls. */
+static inline uintptr_t torsh_cpu_called(const uint8_t *call)
+{
+	int32_t distance;
+
+	if (call[0] != 0xe8)
+		return 0;
+	memcpy(&distance, call + 1, sizeof(distance));
+	return (uintptr_t)(call + TORSH_CPU_CALL_BYTES) + (uintptr_t)(intptr_t)distance;
+}
+
+/* The place by which the stub finds its target: [endbr64], [bnd] jmp *distance(%rip). */
+static inline uintptr_t torsh_cpu_stub_place(const uint8_t *stub)
+{
+	static const uint8_t branch_target[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	int32_t distance;
+
+	if (!memcmp(stub, branch_target, sizeof(branch_target)))
+		stub += sizeof(branch_target);
+	stub += *stub == 0xf2;
+	if (stub[0] != 0xff || stub[1] != 0x25)
+		return 0;
+	memcpy(&distance, stub + 2, sizeof(distance));
+	return (uintptr_t)(stub + 6) + (uintptr_t)(intptr_t)distance;
 }
 
 #endif

@@ -31,52 +31,54 @@ static void prepare(void);
  * the recording one, which holds nothing. The real delete is not a tail call there: otherwise its
  * inner calls would seem to be the program's.
  */
-#define OPERATOR_NEW(name, parameters, arguments, entry)                        \
-	EXPORT void *name parameters;                                           \
-	void *name parameters                                                   \
-	{                                                                       \
-		return now.by_name.name arguments;                              \
-	}                                                                       \
-	static void *first##name parameters                                     \
-	{                                                                       \
-		prepare();                                                      \
-		return now.by_name.name arguments;                              \
-	}                                                                       \
-	static RECORDS void *record##name parameters                            \
-	{                                                                       \
-		void *p = allocators.by_name.name arguments;                    \
-                                                                                \
-		if (!torsh_operators_contain(HOOK_CALLER)) {                    \
-			torsh_heap_allocated(p, n, entry, HOOK_FRAME);          \
-			torsh_lsan_allocated(p);                                \
-		}                                                               \
-		return p;                                                       \
-	}                                                                       \
-	static void *local##name parameters                                     \
-	{                                                                       \
-		return torsh_operators_of(HOOK_CALLER)->by_name.name arguments; \
+#define OPERATOR_NEW(name, parameters, arguments, entry)                                    \
+	EXPORT void *name parameters;                                                       \
+	void *name parameters                                                               \
+	{                                                                                   \
+		return now.by_name.name arguments;                                          \
+	}                                                                                   \
+	static void *first##name parameters                                                 \
+	{                                                                                   \
+		prepare();                                                                  \
+		return now.by_name.name arguments;                                          \
+	}                                                                                   \
+	static RECORDS void *record##name parameters                                        \
+	{                                                                                   \
+		void *p = allocators.by_name.name arguments;                                \
+                                                                                            \
+		if (!torsh_operators_contain(HOOK_CALLER)) {                                \
+			torsh_heap_allocated(p, n, entry, HOOK_FRAME);                      \
+			torsh_lsan_allocated(p);                                            \
+		}                                                                           \
+		return p;                                                                   \
+	}                                                                                   \
+	static void *local##name parameters                                                 \
+	{                                                                                   \
+		return torsh_operators_of(HOOK_CALLER, OPERATOR##name, (const void *)&name) \
+			->by_name.name arguments;                                           \
 	}
-#define OPERATOR_DELETE(name, parameters, arguments)                     \
-	EXPORT void name parameters;                                     \
-	void name parameters                                             \
-	{                                                                \
-		now.by_name.name arguments;                              \
-	}                                                                \
-	static void first##name parameters                               \
-	{                                                                \
-		prepare();                                               \
-		now.by_name.name arguments;                              \
-	}                                                                \
-	static RECORDS void record##name parameters                      \
-	{                                                                \
-		if (!torsh_operators_contain(HOOK_CALLER))               \
-			torsh_heap_freeing(p);                           \
-		allocators.by_name.name arguments;                       \
-		__asm__ volatile("");                                    \
-	}                                                                \
-	static void local##name parameters                               \
-	{                                                                \
-		torsh_operators_of(HOOK_CALLER)->by_name.name arguments; \
+#define OPERATOR_DELETE(name, parameters, arguments)                                 \
+	EXPORT void name parameters;                                                 \
+	void name parameters                                                         \
+	{                                                                            \
+		now.by_name.name arguments;                                          \
+	}                                                                            \
+	static void first##name parameters                                           \
+	{                                                                            \
+		prepare();                                                           \
+		now.by_name.name arguments;                                          \
+	}                                                                            \
+	static RECORDS void record##name parameters                                  \
+	{                                                                            \
+		if (!torsh_operators_contain(HOOK_CALLER))                           \
+			torsh_heap_freeing(p);                                       \
+		allocators.by_name.name arguments;                                   \
+		__asm__ volatile("");                                                \
+	}                                                                            \
+	static void local##name parameters                                           \
+	{                                                                            \
+		torsh_operators_of(HOOK_CALLER, OPERATOR##name, (const void *)&name) \
+			->by_name.name arguments;                                    \
 	}
 #include "shim/allocators/operators_new.def"
 #undef OPERATOR_NEW

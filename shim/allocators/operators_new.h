@@ -73,11 +73,19 @@ static inline _Atomic uint64_t *torsh_operators_caller_slot(const void *caller)
 	return &torsh_operators_callers[torsh_operators_page(caller) * 0x9e3779b97f4a7c15u >> 52];
 }
 
-/* Slow path of torsh_operators_of: looks the set up by the caller's object, and caches it. */
-const union torsh_operators *torsh_operators_find(const void *caller);
+/*
+ * Slow path of torsh_operators_of: looks the set up by the caller's object. Binds its calls of this
+ * operator to the definition itself (operators_new_bind.h), else caches the set.
+ */
+const union torsh_operators *torsh_operators_find(const void *caller, enum torsh_operator which,
+						  const void *exported);
 
-/* The definitions for code at this address, if the program was started without any. */
-static inline const union torsh_operators *torsh_operators_of(const void *caller)
+/*
+ * The definitions for code at this address, if the program was started without any. exported: the
+ * agent's function that was called.
+ */
+static inline const union torsh_operators *
+torsh_operators_of(const void *caller, enum torsh_operator which, const void *exported)
 {
 	/* Pairs with the release in torsh_operators_find. */
 	uint64_t slot =
@@ -85,7 +93,7 @@ static inline const union torsh_operators *torsh_operators_of(const void *caller
 
 	if (__builtin_expect(slot >> 8 == torsh_operators_page(caller), 1))
 		return &torsh_operators_sets[slot & 0xff];
-	return torsh_operators_find(caller);
+	return torsh_operators_find(caller, which, exported);
 }
 
 /* A library was closed: another may be loaded in its place. */

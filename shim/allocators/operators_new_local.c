@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shim/allocators/operators_new.h"
+#include "shim/allocators/operators_new_bind.h"
 #include "shim/loader/elf_symbol.h"
 #include "shim/loader/objects.h"
 
@@ -27,6 +28,7 @@ static _Atomic bool is_adding;
 _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 
 #define OBJECTS 1024u
+#define FAILURES_MAX 64u /* attempts to bind an object's calls: some calls are unusual ones */
 
 /*
  * By object: the address of its link_map, and the number of the set in the low byte. An object has
@@ -120,13 +122,38 @@ static uint32_t find_number(const struct link_map *map, union torsh_operators *f
 	return i;
 }
 
-const union torsh_operators *torsh_operators_find(const void *caller)
+/*
+ * Most calls then don't come here again: each would cost a line of the cache, which a large program
+ * doesn't keep.
+ */
+static bool bind(const struct link_map *map, const void *caller, const void *exported,
+		 void *definition)
+{
+	static _Atomic uint8_t failures[OBJECTS];
+	_Atomic uint8_t *n_failed = &failures[object_slot(map) - objects];
+	struct torsh_elf_image image;
+
+	if (!definition || atomic_load_explicit(n_failed, memory_order_relaxed) >= FAILURES_MAX)
+		return false;
+	if (torsh_elf_describe(map, &image) &&
+	    torsh_operators_bind(map, &image, caller, exported, definition,
+				 torsh_objects_of(definition) == map))
+		return true;
+	atomic_fetch_add_explicit(n_failed, 1, memory_order_relaxed);
+	return false;
+}
+
+const union torsh_operators *torsh_operators_find(const void *caller, enum torsh_operator which,
+						  const void *exported)
 {
 	static _Thread_local union torsh_operators found;
-	uint32_t i = find_number(object_of(caller), &found);
+	const struct link_map *map = object_of(caller);
+	uint32_t i = find_number(map, &found);
 
 	if (i >= SETS_MAX)
 		return &found;
+	if (map && bind(map, caller, exported, torsh_operators_sets[i].all[which]))
+		return &torsh_operators_sets[i];
 	/* Pairs with the acquire in torsh_operators_of. */
 	atomic_store_explicit(torsh_operators_caller_slot(caller),
 			      torsh_operators_page(caller) << 8 | i, memory_order_release);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "shim/allocators/operators_new_bind.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim/sys.h"
+
+/* So that the C++ run-time is not closed before it. */
+static bool needs_run_time(const struct link_map *map, const struct torsh_elf_image *image)
+{
+	uintptr_t names = 0, at;
+	const ElfW(Dyn) * entry;
+	const char *name;
+
+	for (at = (uintptr_t)map->l_ld;
+	     (entry = torsh_elf_at(image, at, sizeof(*entry))) && entry->d_tag != DT_NULL;
+	     at += sizeof(*entry))
+		if (entry->d_tag == DT_STRTAB)
+			names = torsh_elf_locate(image, entry);
+	for (at = (uintptr_t)map->l_ld;
+	     names && (entry = torsh_elf_at(image, at, sizeof(*entry))) && entry->d_tag != DT_NULL;
+	     at += sizeof(*entry)) {
+		name = entry->d_tag == DT_NEEDED ? torsh_elf_text(image, names + entry->d_un.d_val)
+						 : NULL;
+		if (name && !strncmp(name, "libstdc++.so", sizeof("libstdc++.so") - 1))
+			return true;
+	}
+	return false;
+}
+
+/* What the loader makes read-only when it has relocated the object. */
+static bool is_relro(const struct torsh_elf_image *image, uintptr_t place)
+{
+	for (size_t i = 0; i < image->n; i++)
+		if (image->segments[i].p_type == PT_GNU_RELRO &&
+		    place - (image->bias + image->segments[i].p_vaddr) < image->segments[i].p_memsz)
+			return true;
+	return false;
+}
+
+bool torsh_operators_bind(const struct link_map *map, const struct torsh_elf_image *image,
+			  const void *caller, const void *exported, void *definition, bool is_own)
+{
+	const uint8_t *call =
+		torsh_elf_at(image, (uintptr_t)caller - TORSH_CPU_CALL_BYTES, TORSH_CPU_CALL_BYTES);
+	uintptr_t stub = call ? torsh_cpu_called(call) : 0, at;
+	const uint8_t *code = torsh_elf_at(image, stub, TORSH_CPU_STUB_BYTES);
+	void **place;
+
+	at = code ? torsh_cpu_stub_place(code) : 0;
+	place = torsh_elf_address(image, at);
+	if (!place || __atomic_load_n(place, __ATOMIC_RELAXED) != exported || is_relro(image, at) ||
+	    !(is_own || needs_run_time(map, image)) || !torsh_sys_is_writable(place))
+		return false;
+	__atomic_store_n(place, definition, __ATOMIC_RELEASE);
+	return true;
+}

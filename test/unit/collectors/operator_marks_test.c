@@ -27,9 +27,9 @@ static void take_event(struct producer *producer, const struct event *event, con
 #define torsh_channel_note(channel, text) ((void)(text))
 #define torsh_label(text, n) ((void)(text), (uint32_t)(n))
 #define torsh_agent_is_borrowed() 0
-#define torsh_devices rows
-#define torsh_n_devices 1
-static const struct device_ops *const rows[];
+#undef DEVICE_ROWS
+#define DEVICE_ROWS DEVICE_ROW(counting)
+static const struct device_ops torsh_device_counting;
 #include "collectors/torch/operator_marks.c"
 
 #define N_EVENTS 65536u
@@ -78,12 +78,11 @@ static int wait_for_all(void)
 	return 0;
 }
 
-static const struct device_ops row = {.name = "counting",
-				      .enabled = is_there,
-				      .record = put_event,
-				      .elapsed = microseconds,
-				      .synchronize = wait_for_all};
-static const struct device_ops *const rows[] = {&row};
+static const struct device_ops torsh_device_counting = {.name = "counting",
+							.enabled = is_there,
+							.record = put_event,
+							.elapsed = microseconds,
+							.synchronize = wait_for_all};
 
 static void take_event(struct producer *producer, const struct event *event, const void *frame)
 {

@@ -169,21 +169,34 @@ static __attribute__((noinline)) void freeing_slowly(void *block, bool is_sample
 	torsh_producer_leave(producer);
 }
 
-void torsh_sampler_freeing(void *block, bool is_realloc)
+/* A free of a block that is not sampled. */
+static inline __attribute__((always_inline)) void free_unsampled(void *block, bool is_realloc)
 {
 	struct producer *producer = torsh_producer_self;
 
-	if (__builtin_expect(torsh_sampled_blocks_may_have(block), 0) &&
-	    torsh_sampled_blocks_remove(block)) {
-		freeing_slowly(block, true, is_realloc);
-		return;
-	}
 	if (is_paused())
 		return;
 	if (__builtin_expect(is_at_rest(producer), 1))
 		torsh_cpu_add(&producer->sampler.counts->frees, 1);
 	else
 		freeing_slowly(block, false, is_realloc);
+}
+
+/* Apart from the common case, which then has no frame. */
+static __attribute__((noinline)) void freeing_candidate(void *block, bool is_realloc)
+{
+	if (torsh_sampled_blocks_remove(block))
+		freeing_slowly(block, true, is_realloc);
+	else
+		free_unsampled(block, is_realloc);
+}
+
+void torsh_sampler_freeing(void *block, bool is_realloc)
+{
+	if (__builtin_expect(torsh_sampled_blocks_may_have(block), 0))
+		freeing_candidate(block, is_realloc);
+	else
+		free_unsampled(block, is_realloc);
 }
 
 void torsh_sampler_not_resized(void *block)

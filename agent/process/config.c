@@ -11,12 +11,13 @@
 #include "agent/process/text_buffer.h"
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"
+#include "shim/hot.h"
 #include "shim/sys.h"
 
 #define PREFIX "TORSH_PROFILER_"
 #define N_NAMES(names) (sizeof(names) / sizeof((names)[0]))
 
-struct config torsh_config = {
+HOT struct config torsh_config = {
 	.enabled = 1,
 	.profile_memory = 1,
 	.with_stack = 1,

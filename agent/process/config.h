@@ -6,6 +6,7 @@
 #ifndef TORSH_AGENT_PROCESS_CONFIG_H
 #define TORSH_AGENT_PROCESS_CONFIG_H
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,16 +45,17 @@ struct counters_config {
 #define CHECKPOINT_MIN_NS UINT64_C(50000000)
 #define CHECKPOINT_MAX_NS UINT64_C(3600000000000)
 
+/* First what hooks of the heap read: one cache line. */
 struct config {
+	alignas(64) uint64_t heap_rate; /* bytes allocated per sampled block; 0: all are recorded */
+	uint32_t activities;
 	bool enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc,
 		python_allocators;
 	bool record_shapes, with_modules, operator_stacks, with_flops;
 	struct schedule schedule; /* active 0: none, every step is recorded */
 	struct counters_config counters;
-	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */
-	uint64_t heap_rate; /* bytes allocated per sampled block; 0: every block is recorded */
 	uint64_t heap_seed; /* of the samples; 0: random */
 	uint64_t max_size_bytes; /* 0: no limit */
 	uint64_t reserve_bytes;

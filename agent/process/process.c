@@ -4,6 +4,7 @@
 #include "agent/modules/maps.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/pause.h"
+#include "shim/hot.h"
 #include "shim/libc/thread.h"
 
 _Atomic int torsh_agent_state;
@@ -14,7 +15,7 @@ _Atomic uint64_t torsh_spare_counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = torsh_spare_counters;
 
 const _Atomic uint32_t torsh_never_paused;
-const _Atomic uint32_t *_Atomic torsh_pause = &torsh_never_paused;
+HOT const _Atomic uint32_t *_Atomic torsh_pause = &torsh_never_paused;
 
 static _Atomic bool is_forbidden;
 

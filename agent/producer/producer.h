@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/producer/stamp.h"
@@ -62,6 +63,7 @@ struct heap_sampler {
 	bool is_resizing; /* a sampled block, between its REALLOC_BEGIN and what completes it */
 };
 
+/* In the order of use: between two events a program may evict it from the processor's caches. */
 struct producer {
 	/*
 	 * enum producer_state or, while its thread is in a hook, the holder as
@@ -70,12 +72,13 @@ struct producer {
 	 */
 	_Atomic uint64_t state;
 	uint64_t n_before; /* events on the ring when the one in progress was begun */
-	uint32_t slot;
 	struct ring ring;
 	struct stack *stack;
 	struct python *python; /* NULL until needed; in torsh_producer_pages, as are the next two */
 	struct operators *operators; /* owned by collectors/torch/operator_events.c */
 	struct open_calls *open; /* owned by agent/producer/schedule.c */
+	struct codec codec; /* begins with what each event changes */
+	uint32_t slot;
 	struct producer_pages pages[PRODUCER_PAGES];
 	struct producer *interrupt; /* NULL until a signal handler needs it */
 	uint64_t user; /* of the shared producer: the mark of the thread that used it last */
@@ -88,8 +91,11 @@ struct producer {
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	int tid;
 	struct heap_sampler sampler;
-	struct codec codec;
 };
+
+_Static_assert(offsetof(struct producer, stack) == 64 &&
+		       offsetof(struct producer, codec.addresses) <= 128,
+	       "what each event needs is in two cache lines");
 
 extern _Thread_local struct producer *torsh_producer_self;
 extern struct producer torsh_producer_not_created, torsh_producer_quiet, torsh_producer_mute,

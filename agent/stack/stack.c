@@ -17,6 +17,7 @@
 
 #include "agent/modules/module_watch.h"
 #include "agent/stack/capture/cached_stack.h"
+#include "shim/hot.h"
 #include "shim/sys.h"
 
 /* A stack that was too deep is walked in full again when fewer of its frames than this are left. */
@@ -25,7 +26,7 @@
 /* A thread starts with small caches and gets large ones after this many evictions. */
 #define EVICTED_MAX 256u
 
-static _Atomic uint32_t check_every;
+static HOT _Atomic uint32_t check_every;
 
 void torsh_stack_start(void)
 {

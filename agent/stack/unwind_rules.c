@@ -7,6 +7,7 @@
 #include "agent/modules/module_registry.h"
 #include "agent/modules/module_watch.h"
 #include "agent/producer/counter.h"
+#include "shim/hot.h"
 #include "shim/sys.h"
 
 #define FIRST_BITS 11
@@ -20,7 +21,7 @@ static struct rule_table last_resort = {
 	.shift = 63, .mask = 1, .n_used = 1, .entries = {{.tagged_ip = 0}, {.tagged_ip = 0}}};
 
 struct rule_table *_Atomic torsh_unwind_rules_table = &last_resort;
-_Atomic uint32_t torsh_unwind_rules_generation = 1;
+HOT _Atomic uint32_t torsh_unwind_rules_generation = 1;
 
 static size_t n_entries(const struct rule_table *table)
 {

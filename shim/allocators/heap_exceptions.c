@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "shim/hooks.h"
+#include "shim/hot.h"
 
-int torsh_heap_exceptions;
+HOT int torsh_heap_exceptions;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "shim/hot.h"
 #include "shim/loader/elf_symbol.h"
 
 #define COOKIE "xdebugpy"
@@ -13,7 +14,7 @@
 #define LAST_PUBLISHED 0x030fu
 
 struct cpython torsh_cpython;
-_Atomic int torsh_cpython_is_there;
+HOT _Atomic int torsh_cpython_is_there;
 _Atomic uint64_t torsh_cpython_deaths;
 _Atomic uint32_t torsh_cpython_code_versions[CPYTHON_CODE_VERSIONS];
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "shim/allocators/jemalloc.h"
+#include "shim/hot.h"
 #include "shim/libc/boot.h"
 #include "shim/loader/elf_symbol.h"
 #include "shim/loader/objects.h"
@@ -28,7 +29,7 @@ static const char *problem, *allocator_path = "";
  */
 static const struct link_map *first_behind, *last_at_start, *allocators_map;
 
-bool torsh_next_has_usable_size;
+HOT bool torsh_next_has_usable_size;
 uint32_t torsh_next_is_elsewhere;
 
 static void *boot_calloc(size_t n, size_t size)
@@ -89,7 +90,7 @@ static int look_up(void);
 #undef NEXT
 #undef NEXT_VOID
 
-struct torsh_next torsh_next = {
+HOT struct torsh_next torsh_next = {
 #define NEXT(result, name, parameters, arguments, stub) .name = stub_##name,
 #define NEXT_VOID(name, parameters, arguments, stub) .name = stub_##name,
 #include "shim/libc/next.def"

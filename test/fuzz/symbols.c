@@ -46,8 +46,8 @@ static void look_up_all(struct object *object)
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		look_up(object, others[i]);
-	for (size_t i = 0; i < object->n_symbols && i < N_EACH; i++)
-		look_up(object, object->symbols[i].start + 1);
+	for (size_t i = 0; i < object->symbols.n && i < N_EACH; i++)
+		look_up(object, object->symbols.items[i].start + 1);
 	for (size_t i = 0; i < object->units.n && i < N_EACH; i++) {
 		look_up(object, object->units.items[i].start - object->bias);
 		look_up(object, object->units.items[i].end - object->bias - 1);

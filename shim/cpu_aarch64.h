@@ -100,11 +100,18 @@ static inline uintptr_t torsh_cpu_code_address(uintptr_t saved)
 
 /* Calls between objects are left as they are. */
 #define TORSH_CPU_CALL_BYTES 4u
+#define TORSH_CPU_JUMP_BYTES 4u
 #define TORSH_CPU_STUB_BYTES 16u
 
 static inline uintptr_t torsh_cpu_called(const uint8_t *call)
 {
 	(void)call;
+	return 0;
+}
+
+static inline uintptr_t torsh_cpu_jumped(const uint8_t *function)
+{
+	(void)function;
 	return 0;
 }
 

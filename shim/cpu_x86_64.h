@@ -119,10 +119,12 @@ static inline struct cpu_caller torsh_cpu_caller(const void *frame)
 }
 
 /*
- * Calls between objects: a direct call of a stub, which jumps to where a place says. Both return 0
- * for other code, and read no more than these many bytes of it.
+ * Calls between objects: a direct call of a stub, or a function that only jumps to one; the stub
+ * jumps to where a place says. All return 0 for other code, and read no more than these many bytes
+ * of it.
  */
 #define TORSH_CPU_CALL_BYTES 5u
+#define TORSH_CPU_JUMP_BYTES 9u
 #define TORSH_CPU_STUB_BYTES 11u
 
 /* What the instruction calls. */
@@ -136,14 +138,32 @@ static inline uintptr_t torsh_cpu_called(const uint8_t *call)
 	return (uintptr_t)(call + TORSH_CPU_CALL_BYTES) + (uintptr_t)(intptr_t)distance;
 }
 
+static inline const uint8_t *torsh_cpu_skip_target(const uint8_t *code)
+{
+	static const uint8_t branch_target[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+	return memcmp(code, branch_target, sizeof(branch_target)) ? code
+								  : code + sizeof(branch_target);
+}
+
+/* Where the function jumps to: [endbr64] jmp distance. */
+static inline uintptr_t torsh_cpu_jumped(const uint8_t *function)
+{
+	const uint8_t *jump = torsh_cpu_skip_target(function);
+	int32_t distance;
+
+	if (jump[0] != 0xe9)
+		return 0;
+	memcpy(&distance, jump + 1, sizeof(distance));
+	return (uintptr_t)(jump + 5) + (uintptr_t)(intptr_t)distance;
+}
+
 /* The place by which the stub finds its target: [endbr64], [bnd] jmp *distance(%rip). */
 static inline uintptr_t torsh_cpu_stub_place(const uint8_t *stub)
 {
-	static const uint8_t branch_target[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	int32_t distance;
 
-	if (!memcmp(stub, branch_target, sizeof(branch_target)))
-		stub += sizeof(branch_target);
+	stub = torsh_cpu_skip_target(stub);
 	stub += *stub == 0xf2;
 	if (stub[0] != 0xff || stub[1] != 0x25)
 		return 0;

@@ -28,9 +28,9 @@ struct unwind_cursor {
 };
 
 /*
- * Start in the calling function's callee, and step out until the stack pointer is sp: the cursor is then
- * in the frame that will run with it, with its callee-saved registers. Returns 0, or -errno if it
- * wasn't reached.
+ * Start in the calling function's callee, and step out until the stack pointer is sp: the cursor is
+ * then in the frame that will run with it, with its callee-saved registers. Returns 0, or -errno if
+ * it wasn't reached.
  */
 int torsh_unwind_reach(struct unwind_cursor *cursor, struct recent_functions *recent, uintptr_t sp);
 

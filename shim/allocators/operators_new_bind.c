@@ -40,19 +40,35 @@ static bool is_relro(const struct torsh_elf_image *image, uintptr_t place)
 	return false;
 }
 
-bool torsh_operators_bind(const struct link_map *map, const struct torsh_elf_image *image,
-			  const void *caller, const void *exported, void *definition, bool is_own)
+/* The place by which the stub at this address goes on; NULL for other code. */
+static void **place_of(const struct torsh_elf_image *image, uintptr_t stub)
+{
+	const uint8_t *code = torsh_elf_at(image, stub, TORSH_CPU_STUB_BYTES);
+
+	return code ? torsh_elf_address(image, torsh_cpu_stub_place(code)) : NULL;
+}
+
+void **torsh_operators_called_place(const struct torsh_elf_image *image, const void *caller)
 {
 	const uint8_t *call =
 		torsh_elf_at(image, (uintptr_t)caller - TORSH_CPU_CALL_BYTES, TORSH_CPU_CALL_BYTES);
-	uintptr_t stub = call ? torsh_cpu_called(call) : 0, at;
-	const uint8_t *code = torsh_elf_at(image, stub, TORSH_CPU_STUB_BYTES);
-	void **place;
 
-	at = code ? torsh_cpu_stub_place(code) : 0;
-	place = torsh_elf_address(image, at);
-	if (!place || __atomic_load_n(place, __ATOMIC_RELAXED) != exported || is_relro(image, at) ||
-	    !(is_own || needs_run_time(map, image)) || !torsh_sys_is_writable(place))
+	return call ? place_of(image, torsh_cpu_called(call)) : NULL;
+}
+
+void **torsh_operators_jumped_place(const struct torsh_elf_image *image, const void *function)
+{
+	const uint8_t *code = torsh_elf_at(image, (uintptr_t)function, TORSH_CPU_JUMP_BYTES);
+
+	return code ? place_of(image, torsh_cpu_jumped(code)) : NULL;
+}
+
+bool torsh_operators_bind(const struct link_map *map, const struct torsh_elf_image *image,
+			  void **place, const void *exported, void *definition, bool is_own)
+{
+	if (__atomic_load_n(place, __ATOMIC_RELAXED) != exported ||
+	    is_relro(image, (uintptr_t)place) || !(is_own || needs_run_time(map, image)) ||
+	    !torsh_sys_is_writable(place))
 		return false;
 	__atomic_store_n(place, definition, __ATOMIC_RELEASE);
 	return true;

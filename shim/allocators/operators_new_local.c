@@ -28,7 +28,7 @@ static _Atomic bool is_adding;
 _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 
 #define OBJECTS 1024u
-#define FAILURES_MAX 64u /* attempts to bind an object's calls: some calls are unusual ones */
+#define FAILURES_MAX 16u /* attempts to bind an object's calls: some calls are unusual ones */
 
 /*
  * By object: the address of its link_map, and the number of the set in the low byte. An object has
@@ -69,15 +69,31 @@ static _Atomic uint64_t *object_slot(const struct link_map *map)
 	return &objects[(uintptr_t)map * 0x9e3779b97f4a7c15u >> 54];
 }
 
-static void find_for(const struct link_map *needs, union torsh_operators *found)
-{
+/* The object of a call. It is described once, when that is needed: a system call. */
+struct calling_object {
+	const struct link_map *map; /* NULL: none */
+	bool is_tried, is_described;
 	struct torsh_elf_image image;
-	bool is_described = needs && torsh_elf_describe(needs, &image);
+};
+
+/* Returns NULL if it can't be described. */
+static const struct torsh_elf_image *image_of(struct calling_object *object)
+{
+	if (!object->is_tried)
+		object->is_described =
+			object->map && torsh_elf_describe(object->map, &object->image);
+	object->is_tried = true;
+	return object->is_described ? &object->image : NULL;
+}
+
+static void find_for(struct calling_object *object, union torsh_operators *found)
+{
+	const struct torsh_elf_image *image = image_of(object);
 
 	for (size_t i = 0; i < N_OPERATORS; i++) {
-		found->all[i] = is_described ? torsh_elf_symbol_in(&image, needs->l_ld,
-								   torsh_operator_names[i], NULL)
-					     : NULL;
+		found->all[i] = image ? torsh_elf_symbol_in(image, object->map->l_ld,
+							    torsh_operator_names[i], NULL)
+				      : NULL;
 		if (!found->all[i])
 			found->all[i] = find_shared(i);
 	}
@@ -105,8 +121,9 @@ static uint32_t number_of(const union torsh_operators *found)
 }
 
 /* SETS_MAX: nothing is cached. */
-static uint32_t find_number(const struct link_map *map, union torsh_operators *found)
+static uint32_t find_number(struct calling_object *object, union torsh_operators *found)
 {
+	const struct link_map *map = object->map;
 	_Atomic uint64_t *slot = object_slot(map);
 	/* Pairs with the release below. */
 	uint64_t known = atomic_load_explicit(slot, memory_order_acquire);
@@ -114,7 +131,7 @@ static uint32_t find_number(const struct link_map *map, union torsh_operators *f
 
 	if (map && known >> 8 == (uintptr_t)map)
 		return known & 0xff;
-	find_for(map, found);
+	find_for(object, found);
 	i = number_of(found);
 	if (map && i < SETS_MAX)
 		atomic_store_explicit(slot, (uint64_t)(uintptr_t)map << 8 | i,
@@ -123,22 +140,45 @@ static uint32_t find_number(const struct link_map *map, union torsh_operators *f
 }
 
 /*
+ * An operator that only jumps to another one, as a sized delete to delete: the call seems to come
+ * from the first one's caller. place: of that caller's call.
+ */
+static bool bind_jump(void *const *place, const void *exported, void *definition)
+{
+	const void *first = __atomic_load_n(place, __ATOMIC_RELAXED);
+	const struct link_map *map = torsh_objects_of(first);
+	struct torsh_elf_image image;
+	void **next;
+
+	if (!map || map != torsh_objects_of(definition) || !torsh_elf_describe(map, &image))
+		return false;
+	next = torsh_operators_jumped_place(&image, first);
+	return next && torsh_operators_bind(map, &image, next, exported, definition, true);
+}
+
+/*
  * Most calls then don't come here again: each would cost a line of the cache, which a large program
  * doesn't keep.
  */
-static bool bind(const struct link_map *map, const void *caller, const void *exported,
+static bool bind(struct calling_object *object, const void *caller, const void *exported,
 		 void *definition)
 {
 	static _Atomic uint8_t failures[OBJECTS];
-	_Atomic uint8_t *n_failed = &failures[object_slot(map) - objects];
-	struct torsh_elf_image image;
+	_Atomic uint8_t *n_failed = &failures[object_slot(object->map) - objects];
+	const struct torsh_elf_image *image;
+	void **place;
 
 	if (!definition || atomic_load_explicit(n_failed, memory_order_relaxed) >= FAILURES_MAX)
 		return false;
-	if (torsh_elf_describe(map, &image) &&
-	    torsh_operators_bind(map, &image, caller, exported, definition,
-				 torsh_objects_of(definition) == map))
+	image = image_of(object);
+	place = image ? torsh_operators_called_place(image, caller) : NULL;
+	if (place && __atomic_load_n(place, __ATOMIC_RELAXED) != exported) {
+		if (bind_jump(place, exported, definition))
+			return true;
+	} else if (place && torsh_operators_bind(object->map, image, place, exported, definition,
+						 torsh_objects_of(definition) == object->map)) {
 		return true;
+	}
 	atomic_fetch_add_explicit(n_failed, 1, memory_order_relaxed);
 	return false;
 }
@@ -147,12 +187,12 @@ const union torsh_operators *torsh_operators_find(const void *caller, enum torsh
 						  const void *exported)
 {
 	static _Thread_local union torsh_operators found;
-	const struct link_map *map = object_of(caller);
-	uint32_t i = find_number(map, &found);
+	struct calling_object object = {.map = object_of(caller)};
+	uint32_t i = find_number(&object, &found);
 
 	if (i >= SETS_MAX)
 		return &found;
-	if (map && bind(map, caller, exported, torsh_operators_sets[i].all[which]))
+	if (object.map && bind(&object, caller, exported, torsh_operators_sets[i].all[which]))
 		return &torsh_operators_sets[i];
 	/* Pairs with the acquire in torsh_operators_of. */
 	atomic_store_explicit(torsh_operators_caller_slot(caller),

@@ -42,7 +42,7 @@ static void add(struct symbol_table *table, uint64_t start, uint64_t n_bytes, ui
 	};
 }
 
-/* Returns the section headers of a program or library of this machine's kind; NULL if it is none. */
+/* Returns the section headers of a program or library of this machine's kind, or NULL. */
 static Elf64_Shdr *read_sections(int fd, size_t *n)
 {
 	Elf64_Ehdr header;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/loader/relocations.h"
 #include "shim/sys.h"
 
 /* So that the C++ run-time is not closed before it. */
@@ -27,16 +28,6 @@ static bool needs_run_time(const struct link_map *map, const struct torsh_elf_im
 		if (name && !strncmp(name, "libstdc++.so", sizeof("libstdc++.so") - 1))
 			return true;
 	}
-	return false;
-}
-
-/* What the loader makes read-only when it has relocated the object. */
-static bool is_relro(const struct torsh_elf_image *image, uintptr_t place)
-{
-	for (size_t i = 0; i < image->n; i++)
-		if (image->segments[i].p_type == PT_GNU_RELRO &&
-		    place - (image->bias + image->segments[i].p_vaddr) < image->segments[i].p_memsz)
-			return true;
 	return false;
 }
 
@@ -67,7 +58,7 @@ bool torsh_operators_bind(const struct link_map *map, const struct torsh_elf_ima
 			  void **place, const void *exported, void *definition, bool is_own)
 {
 	if (__atomic_load_n(place, __ATOMIC_RELAXED) != exported ||
-	    is_relro(image, (uintptr_t)place) || !(is_own || needs_run_time(map, image)) ||
+	    torsh_relocations_is_relro(image, place) || !(is_own || needs_run_time(map, image)) ||
 	    !torsh_sys_is_writable(place))
 		return false;
 	__atomic_store_n(place, definition, __ATOMIC_RELEASE);

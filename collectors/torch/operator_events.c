@@ -14,9 +14,11 @@
 #include "collectors/torch/operator_marks.h"
 #include "collectors/torch/torch_steps.h"
 #include "shim/hooks.h"
+#include "shim/libc/next.h"
 #include "shim/loader/objects.h"
 #include "shim/torch/torch.h"
 #include "shim/torch/torch_calibration.h"
+#include "shim/torch/torch_demangle.h"
 
 #define NAME_SLOTS 512u
 #define NAME_START 52u
@@ -288,11 +290,22 @@ static bool is_wanted(void)
 	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON;
 }
 
+/* As the program's own malloc: a block of the caller's. */
+static void *name_block(size_t n_bytes, const void *frame)
+{
+	void *block = torsh_next.malloc(n_bytes);
+
+	torsh_heap_allocated(block, n_bytes, ALLOC_MALLOC, frame);
+	return block;
+}
+
 bool torsh_torch_start(void)
 {
 	int result =
 		is_wanted() ? torsh_torch_observe(begin, end, torsh_config.record_shapes) : -ENOENT;
 
+	if (!result)
+		torsh_torch_demangle_bind(name_block);
 	return result == 0 || result == -EALREADY;
 }
 

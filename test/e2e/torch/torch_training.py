@@ -10,6 +10,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from family import Truth, complete  # noqa: E402
+from operators import operators  # noqa: E402
+from timeline import events  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 TRAIN = ROOT / "test/bench/workloads/train.py"
@@ -37,6 +39,55 @@ def stacks_of_training_agree_with_the_arbiter():
     counters = leaks(output, "--no-lines", "--limit", "1")["counters"]
     assert counters["captures_checked"] > 10_000, counters
     expect_equal(counters["captures_differing"], 0, "stacks that differ")
+
+
+COUNTER = """
+#include <dlfcn.h>
+#include <stdio.h>
+
+static int n;
+
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *n_bytes, int *status)
+{
+	static char *(*real)(const char *, char *, size_t *, int *);
+
+	if (!real)
+		real = dlsym(dlopen("libstdc++.so.6", RTLD_NOW), "__cxa_demangle");
+	n++;
+	return real(mangled, buffer, n_bytes, status);
+}
+
+__attribute__((destructor)) static void print(void)
+{
+	printf("%d\\n", n);
+}
+"""
+NODES = """
+import sys, torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+with torch.autograd.profiler.record_function("steps"):
+    for _ in range(int(sys.argv[1])):
+        model(torch.ones(3, 4)).sum().backward()
+"""
+
+
+def calls_of_the_demangler(n_steps):
+    """And the names of the nodes that the recording has."""
+    source, library = scratch("counter") / "counter.c", scratch("library") / "counter.so"
+    source.write_text(COUNTER)
+    expect_equal(run(["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"]).returncode, 0, "status of gcc")
+    result, output = record([torch_python(), "-c", NODES, n_steps], env={"LD_PRELOAD": f"{AGENT}:{library}"})
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}")
+    return int(result.stdout), {operator.name for operator in operators(events(output)) if operator.name.endswith("Backward0")}
+
+
+@case
+def nodes_of_autograd_are_named_once():
+    """PyTorch makes the names anew in each step, for nobody but an observer."""
+    (few, names), (many, names_of_many) = calls_of_the_demangler(2), calls_of_the_demangler(40)
+    expect_equal(many, few, "calls of the C++ run-time's demangler")
+    expect_equal(names_of_many, names, "names of nodes")
+    assert {"AddmmBackward0", "ReluBackward0", "SumBackward0"} <= names, names
 
 
 def leaks_of_workers(method):

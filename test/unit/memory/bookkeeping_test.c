@@ -18,6 +18,7 @@
 static const char *judge(const char *frames)
 {
 	struct recording *recording = torsh_recording_new("test");
+	struct bookkeeping book;
 	struct fixture fixture;
 	const char *what;
 	uint32_t stack, caller;
@@ -25,7 +26,9 @@ static const char *judge(const char *frames)
 	fixture_start(&fixture, 1, 100);
 	stack = fixture_stack(&fixture, frames);
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
-	what = torsh_bookkeeping_of(NULL, recording->processes[0], stack, &caller);
+	torsh_bookkeeping_start(&book, NULL, recording->processes[0]);
+	what = torsh_bookkeeping_of(&book, stack, &caller);
+	torsh_bookkeeping_end(&book);
 	fixture_free(&fixture);
 	torsh_recording_destroy(recording);
 	return what;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
 #include "tools/recording/agent_stacks.h"
 #include "tools/symbols/symbols.h"
 
@@ -111,11 +112,35 @@ bool torsh_bookkeeping_is_owned(const char *function)
 	return found && !found->what;
 }
 
-static enum bookkeeping_kind kind_of(const struct recorded_process *process, uint32_t address)
+void torsh_bookkeeping_start(struct bookkeeping *book, struct symbols *symbols,
+			     const struct recorded_process *process)
 {
-	const struct recorded_module *module = torsh_recording_module(process, address);
+	*book = (struct bookkeeping){
+		.symbols = symbols,
+		.process = process,
+		.kinds = torsh_need_items(NULL, 0, process->n_modules, sizeof(*book->kinds)),
+	};
+}
 
-	return module ? torsh_bookkeeping_module(module->path) : BOOKKEEPING_NONE;
+void torsh_bookkeeping_end(struct bookkeeping *book)
+{
+	free(book->kinds);
+	*book = (struct bookkeeping){0};
+}
+
+/* Returns the kind of the innermost frame's module. */
+static enum bookkeeping_kind kind_of(struct bookkeeping *book, uint32_t stack)
+{
+	const struct recorded_process *process = book->process;
+	const struct recorded_module *module =
+		torsh_recording_module(process, process->stacks[stack].address);
+	uint8_t *known = module ? &book->kinds[module - process->modules] : NULL;
+
+	if (!known)
+		return BOOKKEEPING_NONE;
+	if (!*known)
+		*known = (uint8_t)(torsh_bookkeeping_module(module->path) + 1);
+	return (enum bookkeeping_kind)(*known - 1);
 }
 
 static const char *judge_c_library(struct symbols *symbols, const struct recorded_process *process,
@@ -129,43 +154,40 @@ static const char *judge_c_library(struct symbols *symbols, const struct recorde
 	return "C library";
 }
 
-/* Returns the stack without its innermost n frames. */
-static uint32_t without_frames(const struct recorded_process *process, uint32_t stack, size_t n)
+/* Returns true if the stack has a frame. */
+static bool is_frame(const struct recorded_process *process, uint32_t stack)
 {
-	while (n-- && stack && stack < process->n_stacks)
-		stack = process->stacks[stack].parent;
-	return stack < process->n_stacks ? stack : 0;
+	return stack && stack < process->n_stacks;
 }
 
-const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_process *process,
-				 uint32_t stack, uint32_t *caller)
+const char *torsh_bookkeeping_of(struct bookkeeping *book, uint32_t stack, uint32_t *caller)
 {
-	uint32_t addresses[FRAMES_MAX];
-	size_t n = torsh_recording_walk(process, stack, addresses, FRAMES_MAX), i = 0;
+	const struct recorded_process *process = book->process;
+	uint32_t entry = stack;
 	enum bookkeeping_kind kind;
+	size_t n = 0;
 
 	*caller = 0;
 	if (torsh_agent_stacks_has(process, stack))
 		return "torsh: PyTorch's blocks for it";
-	if (n > FRAMES_MAX)
-		n = FRAMES_MAX;
-	if (!n)
-		return NULL;
-	kind = kind_of(process, addresses[0]);
+	kind = is_frame(process, stack) ? kind_of(book, stack) : BOOKKEEPING_NONE;
 	if (kind == BOOKKEEPING_NONE)
 		return NULL;
-	while (i < n && kind_of(process, addresses[i]) == kind)
-		i++;
-	*caller = without_frames(process, stack, i);
+	for (; n < FRAMES_MAX && is_frame(process, stack) && kind_of(book, stack) == kind; n++) {
+		entry = stack;
+		stack = process->stacks[stack].parent;
+	}
+	*caller = stack < process->n_stacks ? stack : 0;
 	if (kind == BOOKKEEPING_LOADER)
 		return "loader";
 	if (kind == BOOKKEEPING_C_LIBRARY)
-		return judge_c_library(symbols, process, addresses[i - 1]);
+		return judge_c_library(book->symbols, process, process->stacks[entry].address);
 	/*
 	 * The loader runs a library's constructors; what else it allocates is requested by the
 	 * program.
 	 */
-	if (i < n && kind_of(process, addresses[i]) == BOOKKEEPING_LOADER)
+	if (n < FRAMES_MAX && is_frame(process, stack) &&
+	    kind_of(book, stack) == BOOKKEEPING_LOADER)
 		return "C++ run-time: emergency pool";
 	return NULL;
 }

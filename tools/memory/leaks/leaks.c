@@ -277,15 +277,18 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 	uint32_t *callers = torsh_need_items(NULL, 0, n, sizeof(*callers));
 	/* indexed by the caller's stack */
 	uint64_t *bytes = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*bytes));
+	struct bookkeeping book;
 
+	torsh_bookkeeping_start(&book, symbols, process);
 	for (size_t i = 0; i < n; i++) {
-		found[i] = torsh_bookkeeping_of(symbols, process, sites[i].stack, &callers[i]);
+		found[i] = torsh_bookkeeping_of(&book, sites[i].stack, &callers[i]);
 		if (found[i])
 			bytes[callers[i]] += sites[i].bytes;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (callers[i] && bytes[callers[i]] > LEAKS_KEPT_BYTES)
 			found[i] = NULL;
+	torsh_bookkeeping_end(&book);
 	free(callers);
 	free(bytes);
 	return found;

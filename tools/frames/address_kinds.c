@@ -14,17 +14,17 @@ void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorde
 		.process = process,
 		.symbols = symbols,
 		.directory = torsh_working_directory(),
-		.kinds = torsh_need_items(NULL, 0, process->n_addresses, 1),
-		.packages = torsh_need_items(NULL, 0, process->n_addresses, 1),
-		.imports = torsh_need_items(NULL, 0, process->n_addresses, 1),
+		.facts = torsh_need_items(NULL, 0, process->n_addresses, 1),
+		.modules = torsh_need_items(NULL, 0, process->n_modules, 1),
+		.functions = torsh_need_items(NULL, 0, process->n_functions, 1),
 	};
 }
 
 void torsh_address_kinds_end(struct address_kinds *kinds)
 {
-	free(kinds->kinds);
-	free(kinds->packages);
-	free(kinds->imports);
+	free(kinds->facts);
+	free(kinds->modules);
+	free(kinds->functions);
 	*kinds = (struct address_kinds){0};
 }
 
@@ -43,42 +43,45 @@ static struct frame frame_of(const struct recorded_process *process, uint32_t ad
 	return (struct frame){.module = module ? module->path : NULL};
 }
 
-enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address)
+/* Returns the facts that all addresses of a module or function share; NULL: it has none. */
+static uint8_t *shared_facts(struct address_kinds *kinds, uint32_t address)
 {
-	enum frame_kind kind;
-	struct frame frame;
+	const struct recorded_process *process = kinds->process;
+	uint32_t flags = process->addresses[address].flags;
+	const struct recorded_function *function = torsh_recording_function(process, address);
+	const struct recorded_module *module = torsh_recording_module(process, address);
+
+	if (flags == ADDRESS_PYTHON && function)
+		return &kinds->functions[function - process->functions];
+	return flags < ADDRESS_PYTHON && module ? &kinds->modules[module - process->modules] : NULL;
+}
+
+static uint8_t make_kind(struct address_kinds *kinds, const struct frame *frame)
+{
+	return (uint8_t)(ADDRESS_KIND_IS_KNOWN | torsh_frame_kind(frame, kinds->directory));
+}
+
+uint8_t torsh_address_find_kind(struct address_kinds *kinds, uint32_t address)
+{
+	uint8_t *shared = shared_facts(kinds, address), *facts = &kinds->facts[address];
+	struct frame frame = frame_of(kinds->process, address);
+	uint8_t found = shared ? *shared : 0;
 	const char *name;
 
-	if (address >= kinds->process->n_addresses)
-		return FRAME_CUT;
-	if (kinds->kinds[address])
-		return (enum frame_kind)(kinds->kinds[address] - 1);
-	frame = frame_of(kinds->process, address);
-	kind = torsh_frame_kind(&frame, kinds->directory);
+	if (!(found & ADDRESS_KIND_IS_KNOWN))
+		found = make_kind(kinds, &frame);
+	if (shared)
+		*shared |= found;
 	/* The name matters only for frames that may be the user's own; looking it up takes time. */
-	if (kind == FRAME_OWN && !frame.is_python) {
+	if ((found & ADDRESS_KIND_MASK) == FRAME_OWN && !frame.is_python) {
 		name = torsh_symbols_name(kinds->symbols, kinds->process, address);
 		frame.function = name && kinds->symbols
 					 ? torsh_symbols_demangle(kinds->symbols, name)
 					 : name;
-		kind = torsh_frame_kind(&frame, kinds->directory);
+		found = make_kind(kinds, &frame);
 	}
-	kinds->kinds[address] = (uint8_t)(kind + 1);
-	return kind;
-}
-
-bool torsh_address_has_package(struct address_kinds *kinds, uint32_t address)
-{
-	char package[2];
-
-	if (address >= kinds->process->n_addresses)
-		return false;
-	if (!kinds->packages[address])
-		kinds->packages[address] =
-			torsh_address_package(kinds->process, address, package, sizeof(package))
-				? 2
-				: 1;
-	return kinds->packages[address] == 2;
+	*facts |= found & (ADDRESS_KIND_IS_KNOWN | ADDRESS_KIND_MASK);
+	return *facts;
 }
 
 static bool is_import(const struct recorded_process *process, uint32_t address)
@@ -90,13 +93,23 @@ static bool is_import(const struct recorded_process *process, uint32_t address)
 	       !strcmp(function->name, "_find_and_load");
 }
 
-bool torsh_address_is_import(struct address_kinds *kinds, uint32_t address)
+uint8_t torsh_address_find_source(struct address_kinds *kinds, uint32_t address)
 {
-	if (address >= kinds->process->n_addresses)
-		return false;
-	if (!kinds->imports[address])
-		kinds->imports[address] = is_import(kinds->process, address) ? 2 : 1;
-	return kinds->imports[address] == 2;
+	uint8_t *shared = shared_facts(kinds, address), *facts = &kinds->facts[address];
+	uint8_t found = shared ? *shared : 0;
+	char package[2];
+
+	if (!(found & ADDRESS_SOURCE_IS_KNOWN)) {
+		found = ADDRESS_SOURCE_IS_KNOWN;
+		if (torsh_address_package(kinds->process, address, package, sizeof(package)))
+			found |= ADDRESS_HAS_PACKAGE;
+		if (is_import(kinds->process, address))
+			found |= ADDRESS_IS_IMPORT;
+	}
+	if (shared)
+		*shared |= found;
+	*facts |= found & ~(ADDRESS_KIND_IS_KNOWN | ADDRESS_KIND_MASK);
+	return *facts;
 }
 
 bool torsh_address_package(const struct recorded_process *process, uint32_t address, char *out,

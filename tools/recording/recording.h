@@ -51,7 +51,7 @@ struct recorded_stack {
 	/* always lower than the stack's own number; 0: this is the outermost frame */
 	uint64_t parent : 28;
 	uint64_t address : 23; /* PROFILE_NO_ADDRESS: one that no recording can have */
-	uint64_t depth : 13; /* frames of a recorded stack; 0: the row is missing, or a view's */
+	uint64_t depth : 13; /* frames of the stack; 0: the row is missing */
 };
 
 /* Some blocks of one stack: those that were allocated from the first to the last time. */

@@ -147,6 +147,17 @@ struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size
 	return total;
 }
 
+struct allocation_count torsh_totals_count(const struct recorded_totals *totals, size_t i)
+{
+	const uint8_t *in = totals->bytes + totals->offsets[i];
+	struct allocation_count count = {.stack = (uint32_t)take_varint(&in)};
+
+	/* The first field. */
+	if (take_varint(&in) & 1)
+		count.allocs = take_varint(&in);
+	return count;
+}
+
 bool torsh_totals_find(const struct recorded_totals *totals, uint32_t stack,
 		       struct recorded_total *total)
 {

@@ -29,6 +29,12 @@ struct recorded_total {
 	uint32_t first_step, last_step, base_first_step, base_last_step;
 };
 
+/* How often a stack allocated. */
+struct allocation_count {
+	uint32_t stack;
+	uint64_t allocs;
+};
+
 struct recorded_totals {
 	size_t n;
 	uint32_t *offsets; /* of the rows in bytes */
@@ -46,6 +52,9 @@ bool torsh_totals_put(struct recorded_totals *totals, const struct recorded_tota
 
 /* Get row number i, below totals->n. */
 struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size_t i);
+
+/* Get the stack and the allocations of row number i: cheaper than all of it. */
+struct allocation_count torsh_totals_count(const struct recorded_totals *totals, size_t i);
 
 /* Get the row of a stack. Returns false if there is none; then the row is empty. */
 bool torsh_totals_find(const struct recorded_totals *totals, uint32_t stack,

@@ -120,7 +120,9 @@ static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t
 	process->stacks = torsh_array_reserve(process->stacks, process->n_stacks,
 					      &process->stacks_room, sizeof(*process->stacks));
 	process->stacks[process->n_stacks++] =
-		(struct recorded_stack){.parent = parent, .address = address};
+		(struct recorded_stack){.parent = parent,
+					.address = address,
+					.depth = process->stacks[parent].depth + 1u};
 	torsh_key_index_fill(made, slot, key, number);
 	return number;
 }

@@ -25,11 +25,13 @@ static void expect_view(const char *stack, enum stack_view view, const char *exp
 	struct symbols *symbols = torsh_symbols_create(false);
 	struct recorded_process *process;
 	char found[512] = "";
+	uint32_t depth;
 
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	process = recording->processes[0];
 	number = torsh_stack_view(process, number, symbols, view);
-	for (; number; number = process->stacks[number].parent) {
+	depth = process->stacks[number].depth;
+	for (; number; number = process->stacks[number].parent, depth--) {
 		const struct frames *frames =
 			torsh_symbols_frames(symbols, process, process->stacks[number].address);
 
@@ -39,6 +41,7 @@ static void expect_view(const char *stack, enum stack_view view, const char *exp
 			 frames->frames[0].function ? frames->frames[0].function : "?");
 	}
 	assert_string_equal(found, expected);
+	assert_int_equal(depth, 0);
 	torsh_symbols_destroy(symbols);
 }
 

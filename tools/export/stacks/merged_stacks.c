@@ -100,6 +100,7 @@ static void merge_imports(struct merger *merger, const struct export_sample *sam
 	struct kept_import_stack *imports = torsh_need_items(NULL, 0, n, sizeof(*imports));
 	struct address_kinds kinds;
 	struct import_runs runs;
+	struct import_finder finder;
 	struct import_labels labels = {
 		.kinds = &kinds,
 		.by_address = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(uint32_t)),
@@ -108,8 +109,9 @@ static void merge_imports(struct merger *merger, const struct export_sample *sam
 
 	torsh_address_kinds_start(&kinds, process, symbols);
 	torsh_import_runs_find(&runs, &kinds);
+	torsh_import_finder_start(&finder, &kinds, &runs);
 	for (size_t i = 0; i < n; i++) {
-		imports[i] = torsh_kept_import_of(&kinds, &runs, samples[i].stack);
+		imports[i] = torsh_kept_import_of(&finder, samples[i].stack);
 		/* The code of a package is read before a frame of it exists. */
 		if (imports[i].stack && !labels.by_stack[imports[i].stack])
 			labels.by_stack[imports[i].stack] =
@@ -127,6 +129,7 @@ static void merge_imports(struct merger *merger, const struct export_sample *sam
 		}
 		merger->item_of[i] = weigh(merger, at, &samples[i]);
 	}
+	torsh_import_finder_end(&finder);
 	torsh_import_runs_end(&runs);
 	torsh_address_kinds_end(&kinds);
 	free(imports);

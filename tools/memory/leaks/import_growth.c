@@ -167,29 +167,66 @@ static uint32_t growing_line(const struct growth *growth, const struct keyed_sit
 	return line_of(growth->kinds, growth->sites[keyed->site].stack);
 }
 
-/* Get what the stacks of all lines allocated below which something grows. */
-static void count_lines(struct growth *growth)
+/* Mark the addresses of the lines below which something grows. Returns false if there are none. */
+static bool mark_growing(const struct growth *growth, bool *is_wanted)
 {
-	const struct recorded_process *process = growth->kinds->process;
-	bool *is_wanted = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(*is_wanted));
+	const struct recorded_stack *stacks = growth->kinds->process->stacks;
+	bool is_some = false;
 
 	for (size_t i = 0; i < growth->n_keyed; i++) {
-		if (growth->keyed[i].n_growing)
-			is_wanted[process->stacks[growing_line(growth, &growth->keyed[i])]
-					  .address] = true;
-	}
-	for (size_t i = 0; i < process->totals.n; i++) {
-		struct recorded_total total = torsh_totals_at(&process->totals, i);
-		uint32_t line = line_of(growth->kinds, total.stack);
-		uint32_t address = process->stacks[line].address;
-
-		if (!line || !is_wanted[address])
+		if (!growth->keyed[i].n_growing)
 			continue;
-		growth->counts = torsh_array_reserve(growth->counts, growth->n_counts,
-						     &growth->counts_room, sizeof(*growth->counts));
-		growth->counts[growth->n_counts++] = (struct line_count){
-			.address = address, .key = key_of(growth, line), .allocs = total.allocs};
+		is_wanted[stacks[growing_line(growth, &growth->keyed[i])].address] = true;
+		is_some = true;
 	}
+	return is_some;
+}
+
+/* Count a stack of a line below which something grows. */
+static void count_line(struct growth *growth, uint32_t line, uint64_t allocs)
+{
+	growth->counts = torsh_array_reserve(growth->counts, growth->n_counts, &growth->counts_room,
+					     sizeof(*growth->counts));
+	growth->counts[growth->n_counts++] = (struct line_count){
+		.address = growth->kinds->process->stacks[line].address,
+		.key = key_of(growth, line),
+		.allocs = allocs,
+	};
+}
+
+/* Get what the stacks of all marked lines allocated. */
+static void count_marked(struct growth *growth, const bool *is_wanted)
+{
+	const struct recorded_process *process = growth->kinds->process;
+	/* by depth: the innermost line of Python, 0: none */
+	uint32_t *lines = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*lines));
+	struct stack_path path;
+
+	torsh_stack_path_start(&path, process);
+	for (size_t i = 0; i < process->totals.n; i++) {
+		struct allocation_count count = torsh_totals_count(&process->totals, i);
+		uint32_t line, address;
+
+		for (size_t k = torsh_stack_path_take(&path, count.stack); k <= path.depth; k++)
+			lines[k] = torsh_is_python_line(process, path.stacks[k]) ? path.stacks[k]
+										 : lines[k - 1];
+		line = lines[path.depth];
+		address = process->stacks[line].address;
+		if (line && is_wanted[address] &&
+		    torsh_address_kind(growth->kinds, address) != FRAME_IMPORT)
+			count_line(growth, line, count.allocs);
+	}
+	torsh_stack_path_end(&path);
+	free(lines);
+}
+
+static void count_lines(struct growth *growth)
+{
+	bool *is_wanted = torsh_need_items(NULL, 0, growth->kinds->process->n_addresses + 1,
+					   sizeof(*is_wanted));
+
+	if (mark_growing(growth, is_wanted))
+		count_marked(growth, is_wanted);
 	if (growth->n_counts)
 		qsort(growth->counts, growth->n_counts, sizeof(*growth->counts), compare_counts);
 	free(is_wanted);

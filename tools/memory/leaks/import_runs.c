@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/wire/channel.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/frames/stack_path.h"
 
 /*
  * An extension module that is initialised once may leave several blocks of one stack, allocated in
@@ -40,9 +41,7 @@ uint32_t torsh_innermost_line(const struct recorded_process *process, uint32_t s
 {
 	if (!process->has_python || stack >= process->n_stacks)
 		return 0;
-	while (stack &&
-	       (process->stacks[stack].address >= process->n_addresses ||
-		process->addresses[process->stacks[stack].address].flags != ADDRESS_PYTHON))
+	while (stack && !torsh_is_python_line(process, stack))
 		stack = process->stacks[stack].parent;
 	return stack;
 }
@@ -95,18 +94,18 @@ static bool has_name(const struct lines *lines, uint32_t line, enum line_name na
 	return lines->names[address] & name;
 }
 
-/* Returns what the Python line does for an import, as the innermost line of a stack. */
-static enum import_part part_of(const struct lines *lines, uint32_t line)
+/*
+ * Returns what the Python line does for an import, as the innermost line of a stack. caller: the
+ * line outside of it, 0: none.
+ */
+static enum import_part part_of(const struct lines *lines, uint32_t line, uint32_t caller)
 {
-	const struct recorded_process *process = lines->kinds->process;
 	bool is_import = kind_of(lines->kinds, line) == FRAME_IMPORT;
-	uint32_t caller;
 
 	if (is_import && has_name(lines, line, NAME_READS))
 		return PART_READ;
 	if (!has_name(lines, line, is_import ? NAME_CALLS : NAME_BODY))
 		return PART_NONE;
-	caller = torsh_innermost_line(process, process->stacks[line].parent);
 	if (!caller || kind_of(lines->kinds, caller) != FRAME_IMPORT)
 		return PART_NONE;
 	if (!is_import)
@@ -114,13 +113,25 @@ static enum import_part part_of(const struct lines *lines, uint32_t line)
 	return has_name(lines, caller, NAME_EXECUTES) ? PART_NATIVE : PART_NONE;
 }
 
-static uint32_t innermost_import(struct address_kinds *kinds, uint32_t stack)
-{
-	const struct recorded_stack *stacks = kinds->process->stacks;
+/* What is known of a stack by its depth. */
+struct caller {
+	uint32_t line, import; /* the innermost line of Python, and import; 0: none */
+	enum import_part part; /* of the line */
+};
 
-	while (stack && !torsh_address_is_import(kinds, stacks[stack].address))
-		stack = stacks[stack].parent;
-	return stack;
+/* The caller one frame further in. */
+static struct caller next_caller(const struct lines *lines, struct caller caller, uint32_t stack)
+{
+	const struct recorded_process *process = lines->kinds->process;
+	uint32_t address = process->stacks[stack].address;
+
+	if (!torsh_is_python_line(process, stack))
+		return caller;
+	return (struct caller){
+		.line = stack,
+		.import = torsh_address_is_import(lines->kinds, address) ? stack : caller.import,
+		.part = part_of(lines, stack, caller.line),
+	};
 }
 
 static int compare_counts(const void *a, const void *b)
@@ -136,13 +147,13 @@ static int compare_counts(const void *a, const void *b)
 
 /* Returns how often a stack allocated, as its part counts it. */
 static uint64_t times_of(const struct recorded_process *process, enum import_part part,
-			 const struct recorded_total *total)
+			 const struct allocation_count *count)
 {
 	const struct recorded_live *live;
 
 	if (part != PART_NATIVE)
-		return total->allocs;
-	live = torsh_recording_row(&process->live, total->stack, sizeof(*live));
+		return count->allocs;
+	live = torsh_recording_row(&process->live, count->stack, sizeof(*live));
 	return live ? live->blocks : 0;
 }
 
@@ -154,22 +165,32 @@ static struct import_count *count_imports(struct address_kinds *kinds, size_t *n
 		.kinds = kinds,
 		.names = torsh_need_items(NULL, 0, process->n_addresses, 1),
 	};
-	struct import_count *counts =
-		torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*counts));
+	struct caller *callers = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*callers));
+	struct import_count *counts = NULL;
+	struct stack_path path;
+	size_t room = 0;
 
 	*n = 0;
+	torsh_stack_path_start(&path, process);
 	for (size_t i = 0; i < process->totals.n; i++) {
-		struct recorded_total total = torsh_totals_at(&process->totals, i);
-		uint32_t line = torsh_innermost_line(process, total.stack);
-		enum import_part part = line ? part_of(&lines, line) : PART_NONE;
-		uint64_t times = part ? times_of(process, part, &total) : 0;
-		uint32_t import = times ? innermost_import(kinds, line) : 0;
+		struct allocation_count count = torsh_totals_count(&process->totals, i);
+		const struct caller *caller;
+		uint64_t times;
 
-		if (import)
-			counts[(*n)++] = (struct import_count){import, part, times};
+		for (size_t k = torsh_stack_path_take(&path, count.stack); k <= path.depth; k++)
+			callers[k] = next_caller(&lines, callers[k - 1], path.stacks[k]);
+		caller = &callers[path.depth];
+		times = caller->part ? times_of(process, caller->part, &count) : 0;
+		if (!times || !caller->import)
+			continue;
+		counts = torsh_array_reserve(counts, *n, &room, sizeof(*counts));
+		counts[(*n)++] = (struct import_count){caller->import, caller->part, times};
 	}
+	torsh_stack_path_end(&path);
+	free(callers);
 	free(lines.names);
-	qsort(counts, *n, sizeof(*counts), compare_counts);
+	if (*n)
+		qsort(counts, *n, sizeof(*counts), compare_counts);
 	return counts;
 }
 

@@ -7,6 +7,7 @@
 #ifndef TORSH_MEMORY_LEAKS_IMPORT_RUNS_H
 #define TORSH_MEMORY_LEAKS_IMPORT_RUNS_H
 
+#include "agent/wire/channel.h"
 #include "tools/frames/address_kinds.h"
 
 struct import_runs {
@@ -20,6 +21,15 @@ struct import_runs {
  * many a tenth.
  */
 size_t torsh_call_rank(size_t n);
+
+/* Returns true if the innermost frame of a recorded stack, which is not 0, is a line of Python. */
+static inline bool torsh_is_python_line(const struct recorded_process *process, uint32_t stack)
+{
+	uint32_t address = process->stacks[stack].address;
+
+	return address < process->n_addresses &&
+	       process->addresses[address].flags == ADDRESS_PYTHON;
+}
 
 /*
  * Returns the stack, or the innermost of its callers, that ends in a line of Python; 0: none, or

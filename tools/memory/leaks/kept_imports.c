@@ -9,27 +9,56 @@
 #include "tools/base/die.h"
 #include "tools/memory/leaks/import_growth.h"
 
-struct kept_import_stack torsh_kept_import_of(struct address_kinds *kinds,
-					      const struct import_runs *runs, uint32_t stack)
+void torsh_import_finder_start(struct import_finder *finder, struct address_kinds *kinds,
+			       const struct import_runs *runs)
 {
-	const struct recorded_process *process = kinds->process;
-	struct kept_import_stack import = {.named = process->n_addresses}, none = import;
-	uint32_t last = process->n_addresses; /* address with the package's name so far */
+	*finder = (struct import_finder){
+		.kinds = kinds,
+		.runs = runs,
+		.callers = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*finder->callers)),
+	};
+	finder->callers[0].named = kinds->process->n_addresses;
+	torsh_stack_path_start(&finder->path, kinds->process);
+}
 
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
+void torsh_import_finder_end(struct import_finder *finder)
+{
+	torsh_stack_path_end(&finder->path);
+	free(finder->callers);
+	*finder = (struct import_finder){0};
+}
 
-		if (torsh_address_kind(kinds, address) == FRAME_OWN)
-			break;
-		if (torsh_address_has_package(kinds, address))
-			last = address;
-		if (!torsh_address_is_import(kinds, address))
-			continue;
-		if (runs->is_repeated[stack])
-			return none;
-		import = (struct kept_import_stack){.stack = stack, .named = last};
+/* Returns the import of a stack from that of its caller. */
+static struct kept_import_stack next_import(struct import_finder *finder,
+					    struct kept_import_stack import, uint32_t stack)
+{
+	struct address_kinds *kinds = finder->kinds;
+	uint32_t none = kinds->process->n_addresses;
+	uint32_t address = kinds->process->stacks[stack].address;
+
+	/* What a user's frame calls is the user's, whoever imports the user's module. */
+	if (torsh_address_kind(kinds, address) == FRAME_OWN)
+		return (struct kept_import_stack){.named = none};
+	if (torsh_address_is_import(kinds, address)) {
+		import.is_repeated = import.is_repeated || finder->runs->is_repeated[stack];
+		if (!import.stack)
+			import.stack = stack;
 	}
+	/* The outermost frame inside of the import that has a package names it. */
+	if (import.stack && import.named == none && torsh_address_has_package(kinds, address))
+		import.named = address;
 	return import;
+}
+
+struct kept_import_stack torsh_kept_import_of(struct import_finder *finder, uint32_t stack)
+{
+	struct stack_path *path = &finder->path;
+	const struct kept_import_stack *import;
+
+	for (size_t i = torsh_stack_path_take(path, stack); i <= path->depth; i++)
+		finder->callers[i] = next_import(finder, finder->callers[i - 1], path->stacks[i]);
+	import = &finder->callers[path->depth];
+	return import->is_repeated ? finder->callers[0] : *import;
 }
 
 /* What the sites of one import share. */
@@ -107,9 +136,12 @@ const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct i
 		.names = torsh_need_items(NULL, 0, kinds->process->n_addresses + 1,
 					  sizeof(*imports.names)),
 	};
+	struct import_finder finder;
 
+	torsh_import_finder_start(&finder, kinds, runs);
 	for (size_t i = 0; i < n; i++)
-		found[i] = torsh_kept_import_of(kinds, runs, sites[i].stack);
+		found[i] = torsh_kept_import_of(&finder, sites[i].stack);
+	torsh_import_finder_end(&finder);
 	torsh_import_growth_drop(found, kinds, sites, n);
 	torsh_key_index_create(&imports.numbers);
 	for (size_t i = 0; i < n; i++)

@@ -15,6 +15,7 @@
 
 #include "tools/base/containers/intern.h"
 #include "tools/frames/address_kinds.h"
+#include "tools/frames/stack_path.h"
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/import_runs.h"
 
@@ -36,14 +37,29 @@ struct kept_imports {
 struct kept_import_stack {
 	uint32_t stack; /* of the import system's outermost frame; 0: none */
 	uint32_t named; /* an address with the package's name; the number of all: none has it */
+	bool is_repeated; /* an import that it is in ran more than once */
 };
+
+/* Finds the imports of the stacks of one process. */
+struct import_finder {
+	struct address_kinds *kinds;
+	const struct import_runs *runs;
+	struct stack_path path;
+	struct kept_import_stack *callers; /* by depth of the path */
+};
+
+/* Start. The caller ends it before what it was started with. */
+void torsh_import_finder_start(struct import_finder *finder, struct address_kinds *kinds,
+			       const struct import_runs *runs);
+
+/* Free what is cached. */
+void torsh_import_finder_end(struct import_finder *finder);
 
 /*
  * Returns the import that a stack belongs to: none where it belongs to none of an installed
  * package, or to one that ran more than once.
  */
-struct kept_import_stack torsh_kept_import_of(struct address_kinds *kinds,
-					      const struct import_runs *runs, uint32_t stack);
+struct kept_import_stack torsh_kept_import_of(struct import_finder *finder, uint32_t stack);
 
 /*
  * Returns for each of n sites of one process the package of the import that keeps it, else NULL.

@@ -117,18 +117,38 @@ static uint32_t members_of(unsigned tables)
 	return members;
 }
 
+/* Returns true if every process's last rows are in the file; false too if it can't be read. */
+static bool has_all_last_rows(const char *path)
+{
+	struct recording_reader *reader;
+	Torsh__Chunk *chunk;
+	bool is_complete = false;
+
+	if (torsh_recording_open(&reader, path, NULL, 0) < 0)
+		return false;
+	torsh_recording_skip(reader, CHUNK_TABLES | CHUNK_TOTALS | CHUNK_EVENTS | CHUNK_TIMELINE);
+	while (torsh_recording_next(reader, &chunk) == 1) {
+		is_complete = chunk->end && chunk->end->complete;
+		torsh__chunk__free_unpacked(chunk, NULL);
+	}
+	is_complete = is_complete && !torsh_recording_problem(reader);
+	torsh_recording_close(reader);
+	return is_complete;
+}
+
 /* What is read of a recording, and for how long its writer is awaited. */
 struct request {
 	const char *path;
 	unsigned without, wait_s;
+	bool with_replaced; /* read what checkpoints have, too, even if later rows replace it */
 };
 
 /*
  * Read the file's current contents. Returns 0, -EAGAIN if it doesn't begin as a recording, or
  * -errno with a message.
  */
-static int read_now(const struct request *request, struct recording **out, char **problem,
-		    char *error, size_t n_error)
+static int read_file(const struct request *request, struct recording **out, char **problem,
+		     char *error, size_t n_error)
 {
 	const char *path = request->path;
 	struct recording_reader *reader;
@@ -145,6 +165,8 @@ static int read_now(const struct request *request, struct recording **out, char 
 	}
 	torsh_recording_skip(reader, CHUNK_EVENTS | CHUNK_TIMELINE);
 	torsh_recording_leave_out(reader, members_of(request->without));
+	if (!request->with_replaced)
+		torsh_recording_leave_replaced(reader);
 	recording = torsh_recording_new(path);
 	recording->size_bytes = torsh_recording_size(reader);
 	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));
@@ -175,6 +197,25 @@ static int read_now(const struct request *request, struct recording **out, char 
 	}
 	*out = recording;
 	return 0;
+}
+
+/*
+ * As read_file. What later rows replace is not read, unless some of these may be in a damaged part.
+ */
+static int read_now(const struct request *request, struct recording **out, char **problem,
+		    char *error, size_t n_error)
+{
+	struct request attempt = *request;
+	int rc;
+
+	attempt.with_replaced = !has_all_last_rows(request->path);
+	rc = read_file(&attempt, out, problem, error, n_error);
+	if (rc < 0 || attempt.with_replaced || !*problem)
+		return rc;
+	torsh_recording_destroy(*out);
+	free(*problem);
+	attempt.with_replaced = true;
+	return read_file(&attempt, out, problem, error, n_error);
 }
 
 /*

@@ -48,6 +48,7 @@ struct recording_reader {
 	size_t n_window;
 	uint32_t skip;
 	uint32_t left_out; /* CHUNK_MEMBER of chunk_members.h, ored */
+	uint32_t replaced; /* likewise, of checkpoints */
 	struct later *later; /* those of kind CHUNK_LATER */
 	size_t n_later, n_later_room, n_later_read;
 	uint8_t *raw;
@@ -208,6 +209,12 @@ void torsh_recording_leave_out(struct recording_reader *reader, uint32_t members
 	reader->left_out = members;
 }
 
+void torsh_recording_leave_replaced(struct recording_reader *reader)
+{
+	reader->replaced = CHUNK_MEMBER(STACK_TOTALS) | CHUNK_MEMBER(LIVE) | CHUNK_MEMBER(GROWTH) |
+			   CHUNK_MEMBER(JOINT);
+}
+
 void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes)
 {
 	if (reader->n_bytes > n_bytes && n_bytes >= reader->at)
@@ -314,20 +321,21 @@ static void free_counted(void *n_left, void *memory)
 	free(memory);
 }
 
-/* Returns the chunk without what is left out, or NULL if it is damaged or memory is short. */
-static Torsh__Chunk *unpack(struct recording_reader *reader, const uint8_t *payload, size_t n)
+/* Returns the chunk without these members, or NULL if it is damaged or memory is short. */
+static Torsh__Chunk *unpack(struct recording_reader *reader, const uint8_t *payload, size_t n,
+			    uint32_t left_out)
 {
 	uint64_t n_left = MESSAGE_BYTES_ANYWAY + MESSAGE_BYTES_A_BYTE * (uint64_t)n;
 	ProtobufCAllocator allocator = {
 		.alloc = allocate_counted, .free = free_counted, .allocator_data = &n_left};
 
-	if (reader->left_out && payload != reader->raw) {
+	if (left_out && payload != reader->raw) {
 		if (!room_for(&reader->raw, &reader->n_raw, n + 1u))
 			return NULL;
 		payload = memcpy(reader->raw, payload, n);
 	}
-	if (reader->left_out)
-		n = torsh_chunk_leave_out(reader->raw, n, reader->left_out);
+	if (left_out)
+		n = torsh_chunk_leave_out(reader->raw, n, left_out);
 	return torsh__chunk__unpack(&allocator, n, payload);
 }
 
@@ -408,12 +416,28 @@ static int compare_later(const void *a, const void *b)
 	return (one->number > other->number) - (one->number < other->number);
 }
 
+/* Members that are left out of a chunk of these kinds. */
+static uint32_t left_out_of(const struct recording_reader *reader, uint32_t kinds)
+{
+	return reader->left_out | (kinds & CHUNK_CHECKPOINT ? reader->replaced : 0);
+}
+
+/* Returns true if nothing is left of a checkpoint's chunk of totals. */
+static bool is_replaced(const struct recording_reader *reader, uint32_t kinds)
+{
+	return reader->replaced && kinds == (CHUNK_TOTALS | CHUNK_LATER | CHUNK_CHECKPOINT) &&
+	       reader->left_out & CHUNK_MEMBER(MOMENTS) &&
+	       reader->left_out & CHUNK_MEMBER(WINDOW_PEAK);
+}
+
 static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct chunk_header *header,
 				uint64_t at)
 {
 	const uint8_t *payload =
 		is_beyond_belief(reader, header) ? NULL : read_payload(reader, header, at);
-	Torsh__Chunk *chunk = payload ? unpack(reader, payload, header->raw_bytes) : NULL;
+	Torsh__Chunk *chunk = payload ? unpack(reader, payload, header->raw_bytes,
+					       left_out_of(reader, header->kinds))
+				      : NULL;
 
 	if (chunk)
 		torsh_delta_decode(chunk);
@@ -432,10 +456,12 @@ static int next_of_later(struct recording_reader *reader, Torsh__Chunk **chunk)
 		const struct later *later = &reader->later[reader->n_later_read++];
 		struct chunk_header header;
 
-		if (read_header(reader, later->at, &header) && header.number == later->number)
+		*chunk = NULL;
+		if (read_header(reader, later->at, &header) && header.number == later->number) {
+			if (is_replaced(reader, header.kinds))
+				continue;
 			*chunk = read_chunk(reader, &header, later->at);
-		else
-			*chunk = NULL;
+		}
 		if (*chunk)
 			return 1;
 		reader->n_damaged++;

@@ -44,6 +44,12 @@ void torsh_recording_skip(struct recording_reader *reader, uint32_t kinds);
  */
 void torsh_recording_leave_out(struct recording_reader *reader, uint32_t members);
 
+/*
+ * Leave out what checkpoints have of stacks' totals, live blocks, growth and the session-wide peak:
+ * for a recording with End.complete, which has the last rows of all of these too.
+ */
+void torsh_recording_leave_replaced(struct recording_reader *reader);
+
 /* Read as if the file ended after n_bytes, if it is longer. */
 void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes);
 

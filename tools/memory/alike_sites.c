@@ -4,7 +4,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
-#include "tools/base/memory.h"
+#include "tools/base/containers/sparse_array.h"
 #include "tools/frames/address_kinds.h"
 #include "tools/frames/stack_key.h"
 #include "tools/memory/allocation_sites.h"
@@ -24,7 +24,7 @@ struct key_trie {
 	struct address_kinds kinds;
 	struct key_index nodes;
 	uint32_t n_nodes;
-	struct stack_keys *keys; /* by stack */
+	struct sparse_array keys; /* struct stack_keys by stack */
 	uint32_t *path; /* stacks without keys yet, innermost first */
 	size_t path_room;
 };
@@ -62,12 +62,13 @@ static struct stack_keys keys_below(struct key_trie *trie, struct stack_keys par
 static struct stack_keys keys_of(struct key_trie *trie, uint32_t stack)
 {
 	const struct recorded_process *process = trie->kinds.process;
-	struct stack_keys keys = {.is_known = true};
+	struct stack_keys keys = {.is_known = true}, *known;
 	size_t n = 0;
 
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		if (trie->keys[stack].is_known) {
-			keys = trie->keys[stack];
+		known = torsh_sparse_array_at(&trie->keys, stack);
+		if (known->is_known) {
+			keys = *known;
 			break;
 		}
 		trie->path =
@@ -77,7 +78,8 @@ static struct stack_keys keys_of(struct key_trie *trie, uint32_t stack)
 	while (n-- > 0) {
 		stack = trie->path[n];
 		keys = keys_below(trie, keys, process->stacks[stack].address);
-		trie->keys[stack] = keys;
+		known = torsh_sparse_array_at(&trie->keys, stack);
+		*known = keys;
 	}
 	return keys;
 }
@@ -105,17 +107,16 @@ static int compare_entries(const struct allocation_site *a, const struct allocat
 static void set_entries(struct allocation_site *sites, size_t n, struct symbols *symbols)
 {
 	const struct recorded_process *process = sites->process;
-	struct key_trie trie = {
-		.keys = torsh_memory_new(process->n_stacks, sizeof(*trie.keys)),
-	};
+	struct key_trie trie = {0};
 
+	torsh_sparse_array_create(&trie.keys, sizeof(struct stack_keys));
 	torsh_address_kinds_start(&trie.kinds, process, symbols);
 	torsh_key_index_create(&trie.nodes);
 	for (size_t i = 0; i < n; i++)
 		sites[i].entry = entry_of(&trie, sites[i].stack, sites[i].is_arena);
 	torsh_address_kinds_end(&trie.kinds);
 	torsh_key_index_destroy(&trie.nodes);
-	free(trie.keys);
+	torsh_sparse_array_destroy(&trie.keys);
 	free(trie.path);
 }
 

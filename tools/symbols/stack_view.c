@@ -7,13 +7,14 @@
 #include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
 #define NOT_ASKED 0 /* in shown; other values are a stack + 1 */
 
 struct stack_views {
-	uint32_t *shown; /* by recorded stack: the stack to show, + 1 */
-	uint32_t *outer; /* likewise for a stack directly outside of a Python line */
+	struct sparse_array shown; /* uint32_t by recorded stack: the stack to show, + 1 */
+	struct sparse_array outer; /* likewise for a stack directly outside of a Python line */
 	size_t n_recorded;
 	bool *is_interpreter; /* by module */
 	bool *is_evaluation; /* by address: is it the interpreter's evaluation function */
@@ -71,10 +72,10 @@ static void find_interpreter(struct stack_views *views, const struct recorded_pr
 
 static void free_views(struct stack_views *views)
 {
-	free(views->shown);
+	torsh_sparse_array_destroy(&views->shown);
 	free(views->is_interpreter);
 	free(views->is_evaluation);
-	free(views->outer);
+	torsh_sparse_array_destroy(&views->outer);
 	torsh_key_index_destroy(&views->made);
 	free(views->path);
 	free(views);
@@ -97,8 +98,8 @@ static struct stack_views *views_of(struct recorded_process *process, struct sym
 	process->free_views = free_views;
 	torsh_key_index_create(&views->made);
 	views->n_recorded = process->n_stacks;
-	views->shown = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->shown));
-	views->outer = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->outer));
+	torsh_sparse_array_create(&views->shown, sizeof(uint32_t));
+	torsh_sparse_array_create(&views->outer, sizeof(uint32_t));
 	views->is_interpreter =
 		torsh_need_items(NULL, 0, process->n_modules, sizeof(*views->is_interpreter));
 	views->is_evaluation =
@@ -119,10 +120,8 @@ static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t
 		return slot->number;
 	process->stacks = torsh_array_reserve(process->stacks, process->n_stacks,
 					      &process->stacks_room, sizeof(*process->stacks));
-	process->stacks[process->n_stacks++] =
-		(struct recorded_stack){.parent = parent,
-					.address = address,
-					.depth = process->stacks[parent].depth + 1u};
+	process->stacks[process->n_stacks++] = (struct recorded_stack){
+		.parent = parent, .address = address, .depth = process->stacks[parent].depth + 1u};
 	torsh_key_index_fill(made, slot, key, number);
 	return number;
 }
@@ -157,6 +156,21 @@ static bool is_shown(const struct recorded_process *process, uint32_t address, b
 	return true;
 }
 
+/* Returns the stack to show + 1, or NOT_ASKED. */
+static uint32_t known_view(const struct sparse_array *views, uint32_t stack)
+{
+	const uint32_t *known = torsh_sparse_array_find(views, stack);
+
+	return known ? *known : NOT_ASKED;
+}
+
+static void know_view(struct sparse_array *views, uint32_t stack, uint32_t shown)
+{
+	uint32_t *known = torsh_sparse_array_at(views, stack);
+
+	*known = shown + 1;
+}
+
 static void keep(struct stack_views *views, size_t n, uint32_t stack)
 {
 	views->path = torsh_array_reserve(views->path, n, &views->path_room, sizeof(*views->path));
@@ -175,8 +189,10 @@ static uint32_t show_outer(struct recorded_process *process, uint32_t stack, siz
 	size_t n = n_kept;
 
 	for (; stack && stack < views->n_recorded; stack = process->stacks[stack].parent) {
-		if (views->outer[stack] != NOT_ASKED) {
-			shown = views->outer[stack] - 1;
+		uint32_t known = known_view(&views->outer, stack);
+
+		if (known != NOT_ASKED) {
+			shown = known - 1;
 			break;
 		}
 		keep(views, n++, stack);
@@ -186,7 +202,7 @@ static uint32_t show_outer(struct recorded_process *process, uint32_t stack, siz
 
 		if (is_shown(process, address, false, view))
 			shown = push(process, shown, address);
-		views->outer[views->path[n]] = shown + 1;
+		know_view(&views->outer, views->path[n], shown);
 	}
 	return shown;
 }
@@ -199,15 +215,17 @@ static uint32_t make_shown(struct recorded_process *process, uint32_t stack, enu
 {
 	struct stack_views *views = process->views;
 	uint32_t outer = stack, shown; /* the innermost Python line, or a stack with a view */
+	uint32_t known = NOT_ASKED; /* of outer */
 	size_t n = 0;
 
-	while (outer && outer < views->n_recorded && views->shown[outer] == NOT_ASKED &&
+	while (outer && outer < views->n_recorded &&
+	       (known = known_view(&views->shown, outer)) == NOT_ASKED &&
 	       !is_python(process, process->stacks[outer].address)) {
 		keep(views, n++, outer);
 		outer = process->stacks[outer].parent;
 	}
-	if (outer < views->n_recorded && views->shown[outer] != NOT_ASKED)
-		shown = views->shown[outer] - 1;
+	if (known != NOT_ASKED)
+		shown = known - 1;
 	else
 		shown = show_outer(process, outer, n, view);
 	while (n-- > 0) {
@@ -215,7 +233,7 @@ static uint32_t make_shown(struct recorded_process *process, uint32_t stack, enu
 
 		if (is_shown(process, address, true, view))
 			shown = push(process, shown, address);
-		views->shown[inner] = shown + 1;
+		know_view(&views->shown, inner, shown);
 	}
 	return shown;
 }
@@ -224,15 +242,19 @@ uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, stru
 			  enum stack_view view)
 {
 	struct stack_views *views;
+	uint32_t shown;
 
 	if (!process->has_python && view != STACK_VIEW_PYTHON)
 		return stack;
 	views = views_of(process, symbols);
 	if (stack >= views->n_recorded)
 		return stack;
-	if (views->shown[stack] == NOT_ASKED)
-		views->shown[stack] = make_shown(process, stack, view) + 1;
-	return views->shown[stack] - 1;
+	shown = known_view(&views->shown, stack);
+	if (shown != NOT_ASKED)
+		return shown - 1;
+	shown = make_shown(process, stack, view);
+	know_view(&views->shown, stack, shown);
+	return shown;
 }
 
 const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack,

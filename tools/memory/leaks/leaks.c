@@ -6,6 +6,7 @@
 
 #include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 #include "tools/memory/leaks/bookkeeping.h"
 #include "tools/memory/leaks/first_uses.h"
@@ -45,8 +46,8 @@ struct rules {
 	struct address_kinds *kinds;
 	const struct import_runs *runs; /* has no imports unless imports are suppressed */
 	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
-	/* by the stack that an import ends at: bytes that its rules would suppress */
-	uint64_t *import_bytes;
+	/* uint64_t by the stack that an import ends at: bytes that its rules would suppress */
+	struct sparse_array import_bytes;
 	/* by rule of the kind SUPPRESS_KEPT: bytes that it would suppress */
 	uint64_t *kept_bytes;
 };
@@ -154,8 +155,7 @@ static void start_rules(struct rules *rules)
 		for (size_t i = 0; i < n; i++)
 			rules->of[kind][i] = NOT_ASKED;
 	}
-	rules->import_bytes =
-		torsh_need_items(NULL, 0, rules->process->n_stacks, sizeof(*rules->import_bytes));
+	torsh_sparse_array_create(&rules->import_bytes, sizeof(uint64_t));
 	rules->kept_bytes =
 		torsh_need_items(NULL, 0, rules->suppress->n, sizeof(*rules->kept_bytes));
 }
@@ -164,8 +164,23 @@ static void end_rules(struct rules *rules)
 {
 	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++)
 		free(rules->of[kind]);
-	free(rules->import_bytes);
+	torsh_sparse_array_destroy(&rules->import_bytes);
 	free(rules->kept_bytes);
+}
+
+/* Add to the bytes of a stack, of which few have any. */
+static void add_bytes(struct sparse_array *bytes, uint32_t stack, uint64_t n_bytes)
+{
+	uint64_t *sum = torsh_sparse_array_at(bytes, stack);
+
+	*sum += n_bytes;
+}
+
+static uint64_t bytes_at(const struct sparse_array *bytes, uint32_t stack)
+{
+	const uint64_t *sum = torsh_sparse_array_find(bytes, stack);
+
+	return sum ? *sum : 0;
 }
 
 /* Returns the rule of each allocation site; the caller frees the list. */
@@ -178,7 +193,7 @@ static struct ruling *find_rulings(struct rules *rules, const struct allocation_
 		rulings[i] = rule_of_stack(rules, sites[i].stack);
 		if (rulings[i].rule < 0)
 			continue;
-		rules->import_bytes[rulings[i].import] += sites[i].bytes;
+		add_bytes(&rules->import_bytes, rulings[i].import, sites[i].bytes);
 		if (rules->suppress->rules[rulings[i].rule].kind == SUPPRESS_KEPT)
 			rules->kept_bytes[rulings[i].rule] += sites[i].bytes;
 	}
@@ -188,7 +203,8 @@ static struct ruling *find_rulings(struct rules *rules, const struct allocation_
 static bool is_suppressed(const struct rules *rules, const struct ruling *ruling)
 {
 	return ruling->rule >= 0 && rules->kept_bytes[ruling->rule] <= LEAKS_KEPT_BYTES &&
-	       (!ruling->import || rules->import_bytes[ruling->import] <= LEAKS_KEPT_BYTES);
+	       (!ruling->import ||
+		bytes_at(&rules->import_bytes, ruling->import) <= LEAKS_KEPT_BYTES);
 }
 
 /* Returns whether the site is suppressed, and counts it for its rule. */
@@ -275,22 +291,22 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 {
 	const char **found = torsh_need_items(NULL, 0, n, sizeof(*found));
 	uint32_t *callers = torsh_need_items(NULL, 0, n, sizeof(*callers));
-	/* indexed by the caller's stack */
-	uint64_t *bytes = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*bytes));
+	struct sparse_array bytes; /* uint64_t by the caller's stack */
 	struct bookkeeping book;
 
+	torsh_sparse_array_create(&bytes, sizeof(uint64_t));
 	torsh_bookkeeping_start(&book, symbols, process);
 	for (size_t i = 0; i < n; i++) {
 		found[i] = torsh_bookkeeping_of(&book, sites[i].stack, &callers[i]);
 		if (found[i])
-			bytes[callers[i]] += sites[i].bytes;
+			add_bytes(&bytes, callers[i], sites[i].bytes);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (callers[i] && bytes[callers[i]] > LEAKS_KEPT_BYTES)
+		if (callers[i] && bytes_at(&bytes, callers[i]) > LEAKS_KEPT_BYTES)
 			found[i] = NULL;
 	torsh_bookkeeping_end(&book);
 	free(callers);
-	free(bytes);
+	torsh_sparse_array_destroy(&bytes);
 	return found;
 }
 

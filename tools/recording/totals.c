@@ -147,6 +147,23 @@ struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size
 	return total;
 }
 
+/* The fields' bits in the set. */
+enum field_bit {
+#define BIT(field) field##_bit,
+#define NO_BIT(field)
+	FIELDS(BIT, BIT, NO_BIT)
+#undef BIT
+#undef NO_BIT
+};
+
+bool torsh_totals_has_part(const struct recorded_totals *totals, size_t i, enum total_part part)
+{
+	const uint8_t *in = totals->bytes + totals->offsets[i];
+
+	take_varint(&in);
+	return take_varint(&in) >> (part == TOTAL_STEPS ? last_step_bit : temporary_bit) & 1;
+}
+
 struct allocation_count torsh_totals_count(const struct recorded_totals *totals, size_t i)
 {
 	const uint8_t *in = totals->bytes + totals->offsets[i];

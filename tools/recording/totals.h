@@ -53,6 +53,12 @@ bool torsh_totals_put(struct recorded_totals *totals, const struct recorded_tota
 /* Get row number i, below totals->n. */
 struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size_t i);
 
+/* What few rows have: temporary blocks, a last step. */
+enum total_part { TOTAL_TEMPORARY, TOTAL_STEPS };
+
+/* Returns true if row number i has that part: cheaper than all of the row. */
+bool torsh_totals_has_part(const struct recorded_totals *totals, size_t i, enum total_part part);
+
 /* Get the stack and the allocations of row number i: cheaper than all of it. */
 struct allocation_count torsh_totals_count(const struct recorded_totals *totals, size_t i);
 

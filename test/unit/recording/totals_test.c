@@ -66,6 +66,19 @@ static void assert_total(const struct recorded_total *is, const struct recorded_
 #undef FIELD
 }
 
+/* What is read of a row without all of it. */
+static void assert_parts(const struct recorded_totals *totals, size_t i,
+			 const struct recorded_total *expected)
+{
+	struct allocation_count count = torsh_totals_count(totals, i);
+
+	assert_int_equal(count.stack, expected->stack);
+	assert_int_equal(count.allocs, expected->allocs);
+	assert_int_equal(torsh_totals_has_part(totals, i, TOTAL_TEMPORARY),
+			 expected->temporary != 0);
+	assert_int_equal(torsh_totals_has_part(totals, i, TOTAL_STEPS), expected->last_step != 0);
+}
+
 static void a_row_is_what_was_put_last(void **state)
 {
 	struct recorded_totals totals = {0};
@@ -86,6 +99,7 @@ static void a_row_is_what_was_put_last(void **state)
 			assert_total(&total, &expected);
 			total = torsh_totals_at(&totals, stack - 1);
 			assert_total(&total, &expected);
+			assert_parts(&totals, stack - 1, &expected);
 		}
 	}
 	torsh_totals_free(&totals);

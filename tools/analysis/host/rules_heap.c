@@ -6,7 +6,7 @@
 
 #include "tools/analysis/host/stack_line.h"
 #include "tools/analysis/rules.h"
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 #define NO_HEAP "no allocation of the host was recorded"
 
@@ -20,7 +20,7 @@ struct line {
 
 struct lines {
 	struct line *items;
-	size_t n;
+	size_t n, room;
 };
 
 static int compare_lines(const void *a, const void *b)
@@ -35,6 +35,8 @@ static void merge_lines(struct lines *lines)
 {
 	size_t n = 0;
 
+	if (!lines->n)
+		return;
 	qsort(lines->items, lines->n, sizeof(*lines->items), compare_lines);
 	for (size_t i = 0; i < lines->n; i++) {
 		const struct line *line = &lines->items[i];
@@ -58,22 +60,27 @@ static void merge_lines(struct lines *lines)
 typedef void count_total(const struct recorded_process *process, const struct recorded_total *total,
 			 struct line *line);
 
-static struct lines collect_lines(const struct recorded_process *process, count_total *count)
+/* part: rows without it count nothing. */
+static struct lines collect_lines(const struct recorded_process *process, count_total *count,
+				  enum total_part part)
 {
-	struct lines lines = {
-		.items = torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*lines.items))};
+	struct lines lines = {0};
 
 	for (size_t i = 0; i < process->totals.n; i++) {
-		struct recorded_total total = torsh_totals_at(&process->totals, i);
-		struct line *line = &lines.items[lines.n];
+		struct recorded_total total;
+		struct line line;
 
-		*line = (struct line){.stack = total.stack};
-		count(process, &total, line);
-		if (!line->blocks)
+		if (!torsh_totals_has_part(&process->totals, i, part))
 			continue;
-		line->key = torsh_stack_line(process, total.stack);
-		line->stack_bytes = line->bytes;
-		lines.n++;
+		total = torsh_totals_at(&process->totals, i);
+		line = (struct line){.stack = total.stack};
+		count(process, &total, &line);
+		if (!line.blocks)
+			continue;
+		line.key = torsh_stack_line(process, total.stack);
+		line.stack_bytes = line.bytes;
+		lines.items = torsh_array_reserve(lines.items, lines.n, &lines.room, sizeof(line));
+		lines.items[lines.n++] = line;
 	}
 	merge_lines(&lines);
 	return lines;
@@ -122,7 +129,7 @@ void torsh_rule_evaluate_host_allocation_churn(struct evaluation *evaluation)
 
 	if (!can_evaluate(evaluation, NULL))
 		return;
-	lines = collect_lines(evaluation->of->process, count_temporary);
+	lines = collect_lines(evaluation->of->process, count_temporary, TOTAL_TEMPORARY);
 	for (size_t i = 0; i < lines.n; i++) {
 		const struct line *line = &lines.items[i];
 		double rate = (double)line->blocks / seconds;
@@ -144,7 +151,7 @@ void torsh_rule_evaluate_large_temporaries(struct evaluation *evaluation)
 
 	if (!can_evaluate(evaluation, NULL))
 		return;
-	lines = collect_lines(evaluation->of->process, count_temporary);
+	lines = collect_lines(evaluation->of->process, count_temporary, TOTAL_TEMPORARY);
 	for (size_t i = 0; i < lines.n; i++) {
 		const struct line *line = &lines.items[i];
 		double rate = (double)line->bytes / seconds;
@@ -187,7 +194,7 @@ void torsh_rule_evaluate_allocation_in_hot_step(struct evaluation *evaluation)
 
 	if (!can_evaluate(evaluation, n_steps >= 3 ? NULL : "fewer than 3 steps are known"))
 		return;
-	lines = collect_lines(evaluation->of->process, count_in_steps);
+	lines = collect_lines(evaluation->of->process, count_in_steps, TOTAL_STEPS);
 	for (size_t i = 0; i < lines.n; i++) {
 		const struct line *line = &lines.items[i];
 		double bytes_per_step = (double)line->bytes / n_steps;

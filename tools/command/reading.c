@@ -98,6 +98,14 @@ void torsh_reading_prepass(struct prepass *prepass, struct reading *reading,
 	torsh_prepass_restrict(prepass, &reading->windows);
 }
 
+void torsh_reading_drop(struct reading *reading)
+{
+	torsh_windows_free(&reading->windows);
+	torsh_recording_destroy(reading->recording);
+	reading->recording = NULL;
+	reading->n_processes = reading->n_unfollowed = 0;
+}
+
 void torsh_reading_close(struct reading *reading, struct read_options *options)
 {
 	torsh_windows_free(&reading->windows);

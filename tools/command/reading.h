@@ -35,6 +35,9 @@ void torsh_reading_open(struct reading *reading, struct read_options *options);
 void torsh_reading_prepass(struct prepass *prepass, struct reading *reading,
 			   const struct read_options *options);
 
+/* Free the recording of a reading before its end: only its symbols and their frames stay. */
+void torsh_reading_drop(struct reading *reading);
+
 /* Free what torsh_reading_open read, and what the options own. */
 void torsh_reading_close(struct reading *reading, struct read_options *options);
 

@@ -105,7 +105,7 @@ struct comparison {
 	struct intern texts;
 };
 
-/* A run to measure; it must outlive the comparison. */
+/* A run to measure. Its symbols must outlive the comparison; the rest may go once measured. */
 struct compare_run {
 	const struct recording *recording;
 	struct recorded_process *const *processes;

@@ -145,6 +145,7 @@ int torsh_command_diff(int argc, char **argv)
 		options->path = own.paths[i];
 		torsh_reading_open(&readings[i], options);
 		torsh_measure_reading(&comparison, i, &readings[i], options);
+		torsh_reading_drop(&readings[i]);
 	}
 	torsh_comparison_finish(&comparison);
 	view.has_limit = options->has_limit;

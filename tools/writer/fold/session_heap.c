@@ -9,12 +9,13 @@
 #include "tools/base/memory.h"
 #include "tools/writer/fold/heap_state.h"
 
+#define LOG_KEPT (1u << 14) /* changes for which a member always has room */
+
 static void destroy_member(struct session_member *member)
 {
 	free(member->log);
-	free(member->usages);
-	torsh_site_totals_destroy(&member->totals);
-	free(member->numbers);
+	free(member->stacks);
+	torsh_peak_usages_destroy(&member->usages);
 	free(member);
 }
 
@@ -29,89 +30,20 @@ void torsh_session_heap_destroy(struct session_heap *session_heap)
 	*session_heap = (struct session_heap){0};
 }
 
-static struct site_usage usage_at(const struct session_member *member, uint32_t number)
-{
-	return torsh_site_totals(&member->totals, &member->usages[number].own).live;
-}
-
 struct site_usage torsh_session_heap_usage(const struct session_member *member, uint32_t site)
 {
-	uint32_t number = site < member->n_numbers ? member->numbers[site] : 0;
-
-	return number ? usage_at(member, number) : (struct site_usage){0};
+	return torsh_peak_usages_get(&member->usages, site, &member->session_heap->tracker);
 }
 
 uint32_t torsh_session_heap_stack(const struct session_member *member, uint32_t site)
 {
-	return member->heap ? member->heap->sites[site].stack
-			    : member->usages[member->numbers[site]].own.stack;
+	return member->heap ? member->heap->sites[site].stack : member->stacks[site];
 }
 
-static bool is_needed(const struct session_heap *session_heap, const struct site_usage *usage)
+static bool is_in_peak(const struct session_heap *session_heap, const struct site_usage *usage)
 {
-	return usage->n || usage->bytes || torsh_session_heap_peak_bytes(session_heap, usage) ||
+	return torsh_session_heap_peak_bytes(session_heap, usage) ||
 	       torsh_session_heap_peak_n(session_heap, usage);
-}
-
-/* Remove the usages that nobody can ask for: the others move up, and their totals likewise. */
-static void sweep(struct session_member *member)
-{
-	struct site_totals_table former = member->totals;
-	uint32_t n = 1;
-
-	member->totals = (struct site_totals_table){.contexts = former.contexts,
-						    .n_contexts = former.n_contexts,
-						    .context_capacity = former.context_capacity};
-	for (uint32_t i = 1; i < member->n_usages; i++) {
-		struct session_usage usage = member->usages[i];
-		struct site_totals totals = torsh_site_totals(&former, &usage.own);
-		bool is_kept = is_needed(member->session_heap, &totals.live);
-
-		member->numbers[usage.site] = is_kept ? n : 0;
-		if (!is_kept)
-			continue;
-		if (usage.own.has_totals)
-			torsh_site_totals_set(&member->totals, &usage.own, &totals);
-		member->usages[n++] = usage;
-	}
-	free(former.items);
-	member->n_usages = n;
-	member->next_sweep = 2 * n;
-}
-
-static struct session_usage *add_usage(struct session_member *member, uint32_t site)
-{
-	uint32_t number;
-
-	/* Changes that wait need the stack of their usage, when the heap is gone. */
-	if (member->heap && member->n_usages >= member->next_sweep)
-		sweep(member);
-	if (!member->n_usages)
-		member->n_usages = 1;
-	number = member->n_usages++;
-	member->usages = torsh_array_reserve(member->usages, number, &member->usage_capacity,
-					     sizeof(*member->usages));
-	member->usages[number].site = site;
-	member->numbers[site] = number;
-	return &member->usages[number];
-}
-
-static struct session_usage *usage_of(struct session_member *member, uint32_t site)
-{
-	member->numbers = torsh_array_extend(member->numbers, (size_t)site + 1, &member->n_numbers,
-					     sizeof(*member->numbers));
-	return member->numbers[site] ? &member->usages[member->numbers[site]]
-				     : add_usage(member, site);
-}
-
-/* Sites with one block refer to its context. */
-static void copy_contexts(struct site_totals_table *to, const struct site_totals_table *from)
-{
-	to->contexts = torsh_memory_new(from->n_contexts, sizeof(*to->contexts));
-	to->n_contexts = from->n_contexts;
-	to->context_capacity = from->n_contexts ? from->n_contexts : 1;
-	if (from->n_contexts)
-		memcpy(to->contexts, from->contexts, from->n_contexts * sizeof(*to->contexts));
 }
 
 /* The first process's sum so far becomes the session's. */
@@ -121,17 +53,11 @@ static void begin_with(struct session_heap *session_heap, struct session_member 
 	torsh_peak_tracker_settle(&heap->tracker);
 	session_heap->tracker = heap->tracker;
 	session_heap->settled = heap->tracker.last_stamp;
-	copy_contexts(&member->totals, &heap->totals);
 	for (uint32_t i = 0; i < heap->n_sites; i++) {
-		struct site_totals now = torsh_heap_totals(heap, i);
-		struct session_usage *usage;
+		struct site_usage usage = torsh_heap_totals(heap, i).live;
 
-		if (!is_needed(session_heap, &now.live))
-			continue;
-		usage = usage_of(member, i);
-		usage->own = heap->sites[i];
-		if (usage->own.has_totals)
-			torsh_site_totals_set(&member->totals, &usage->own, &now);
+		if (usage.n || usage.bytes || is_in_peak(session_heap, &usage))
+			torsh_peak_usages_set(&member->usages, i, &session_heap->tracker, &usage);
 	}
 }
 
@@ -182,12 +108,10 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 	uint64_t last = member->n ? member->log[member->n - 1].stamp : 0;
 
 	member->heap = NULL;
-	for (uint32_t i = member->first; i < member->n; i++) {
-		if (member->log[i].site < SESSION_STEP_BY_OPTIMIZER)
-			usage_of(member, member->log[i].site);
-	}
-	for (uint32_t i = 1; i < member->n_usages; i++)
-		member->usages[i].own.stack = heap->sites[member->usages[i].site].stack;
+	member->n_stacks = heap->n_sites;
+	member->stacks = torsh_memory_new(member->n_stacks, sizeof(*member->stacks));
+	for (uint32_t i = 0; i < member->n_stacks; i++)
+		member->stacks[i] = heap->sites[i].stack;
 	torsh_session_heap_note(member, stamp > last ? stamp : last, SESSION_NO_SITE, 0, 0);
 }
 
@@ -195,25 +119,24 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 static void take_end(struct session_heap *session_heap, struct session_member *member,
 		     uint64_t stamp)
 {
+	uint32_t n_sites = (uint32_t)member->usages.n_codes;
 	int64_t n = 0, bytes = 0;
 
-	for (uint32_t i = 1; i < member->n_usages; i++) {
-		struct site_usage usage = usage_at(member, i);
+	for (uint32_t i = 0; i < n_sites; i++) {
+		struct site_usage usage = torsh_session_heap_usage(member, i);
 
 		n += (int64_t)usage.n;
 		bytes += (int64_t)usage.bytes;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, stamp, -n, -bytes);
-	for (uint32_t i = 1; i < member->n_usages; i++) {
-		struct site_usage usage = usage_at(member, i);
+	for (uint32_t i = 0; i < n_sites; i++) {
+		struct site_usage usage = torsh_session_heap_usage(member, i);
 
 		if (usage.n || usage.bytes)
-			torsh_site_totals_change(&member->totals, &member->usages[i].own,
-						 &session_heap->tracker, 0, -(int64_t)usage.n,
-						 -(int64_t)usage.bytes);
+			torsh_peak_usages_change(&member->usages, i, &session_heap->tracker, 0,
+						 -(int64_t)usage.n, -(int64_t)usage.bytes);
 	}
 	member->has_ended = true;
-	sweep(member);
 }
 
 static void take(struct session_heap *session_heap, struct session_member *member)
@@ -231,9 +154,8 @@ static void take(struct session_heap *session_heap, struct session_member *membe
 		return;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, change->stamp, change->n, change->bytes);
-	torsh_site_totals_change(&member->totals, &usage_of(member, change->site)->own,
-				 &session_heap->tracker, member->step_name, change->n,
-				 change->bytes);
+	torsh_peak_usages_change(&member->usages, change->site, &session_heap->tracker,
+				 member->step_name, change->n, change->bytes);
 }
 
 static uint64_t first_stamp(const struct session_member *member)
@@ -319,23 +241,35 @@ static void take_in_order(struct session_heap *session_heap, uint64_t stamp)
 	}
 }
 
-/* Drop the applied changes from the log. */
+/* Drop the applied changes from the log, and its memory once few are left. */
 static void shorten_log(struct session_member *member)
 {
 	uint32_t n_left = member->n - member->first;
+	struct session_change *shorter;
 
 	if (!member->first || n_left > member->first)
 		return;
 	memcpy(member->log, member->log + member->first, n_left * sizeof(*member->log));
 	member->first = 0;
 	member->n = n_left;
+	if (member->capacity <= LOG_KEPT || n_left > LOG_KEPT / 2)
+		return;
+	shorter = realloc(member->log, LOG_KEPT * sizeof(*shorter));
+	if (shorter) {
+		member->log = shorter;
+		member->capacity = LOG_KEPT;
+	}
 }
 
-/* Removes what no longer counts. */
-static bool was_in_peak(struct session_member *member)
+static bool was_in_peak(const struct session_member *member)
 {
-	sweep(member);
-	return member->n_usages > 1;
+	for (uint32_t i = 0; i < member->usages.n_codes; i++) {
+		struct site_usage usage = torsh_session_heap_usage(member, i);
+
+		if (is_in_peak(member->session_heap, &usage))
+			return true;
+	}
+	return false;
 }
 
 /* A process that ended and held nothing at the peak is no longer needed. */

@@ -21,7 +21,7 @@
 #include <stddef.h>
 
 #include "tools/writer/fold/peak_tracker.h"
-#include "tools/writer/fold/tables/site_totals.h"
+#include "tools/writer/fold/tables/peak_usages.h"
 
 struct heap;
 
@@ -40,11 +40,6 @@ struct session_change {
 	int32_t n; /* blocks */
 };
 
-struct session_usage {
-	struct heap_site own; /* its stack is set when the process has ended */
-	uint32_t site; /* of the process's heap */
-};
-
 /* One process. */
 struct session_member {
 	struct session_member *next;
@@ -54,14 +49,10 @@ struct session_member {
 	struct session_change *log; /* in stamp order: [first, n) */
 	uint32_t first, n;
 	size_t capacity;
-	/* of the sites that hold something now or did at the peak; [0] is not used */
-	struct session_usage *usages;
-	uint32_t n_usages;
-	size_t usage_capacity;
-	struct site_totals_table totals; /* of the usages; only `live` is valid */
-	uint32_t *numbers; /* by site: of its usage, 0: none */
-	size_t n_numbers;
-	uint32_t next_sweep; /* number of usages at which those that hold nothing are removed */
+	struct peak_usages usages; /* by the sites of the process's heap */
+	/* of those sites, once the process has ended; n_stacks of them */
+	uint32_t *stacks;
+	uint32_t n_stacks;
 	uint32_t step_name; /* after the last applied change */
 	bool is_by_optimizer;
 	bool has_ended; /* its end was applied */

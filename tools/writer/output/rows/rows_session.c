@@ -21,14 +21,15 @@ static void put_usages(Torsh__Joint *row, struct rows_memory *memory,
 		       const struct session_member *member, uint32_t *site)
 {
 	const struct session_heap *session_heap = member->session_heap;
-	uint32_t n = member->n_usages < ROWS_BATCH ? member->n_usages : ROWS_BATCH, i = 0;
+	uint32_t n_sites = (uint32_t)member->usages.n_codes, n_left = n_sites - *site;
+	uint32_t n = n_left < ROWS_BATCH ? n_left : ROWS_BATCH, i = 0;
 
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, bytes, n);
 	ROWS_COLUMN(memory, row, step_of_first, n);
 	ROWS_COLUMN(memory, row, step_of_last, n);
-	for (; *site < member->n_numbers && i < n; (*site)++) {
+	for (; *site < n_sites && i < n; (*site)++) {
 		struct site_usage usage = torsh_session_heap_usage(member, *site);
 
 		if (!has_usage(session_heap, &usage))
@@ -85,7 +86,7 @@ static int put_members(struct recording_file *file, struct session_heap *session
 	     member = member->next) {
 		uint32_t site = 0;
 
-		while (site < member->n_numbers) {
+		while (site < member->usages.n_codes) {
 			Torsh__Joint row = TORSH__JOINT__INIT;
 			struct rows_memory memory = {0};
 

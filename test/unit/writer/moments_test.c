@@ -150,12 +150,12 @@ static void moments_equal_copies_of_all_sites(void **state)
 	for (uint32_t i = 0; i < moments->n; i++) {
 		const struct moment *moment = &moments->items[i];
 		const struct copy *copy = copy_of(moment->number);
+		struct moment_sites_reader reader = torsh_moment_sites_read(&moment->sites);
+		struct moment_site usage;
 
-		for (uint32_t k = 0; k < moment->n_sites; k++) {
-			uint32_t site = moment->sites[k].site - sites[0];
-
-			bytes[site] = moment->sites[k].bytes;
-			n[site] = moment->sites[k].n;
+		while (torsh_moment_sites_next(&reader, &usage)) {
+			bytes[usage.site - sites[0]] = usage.bytes;
+			n[usage.site - sites[0]] = usage.n;
 		}
 		assert_memory_equal(bytes, copy->bytes, sizeof(bytes));
 		assert_memory_equal(n, copy->n, sizeof(n));

@@ -21,7 +21,7 @@
 void torsh_moments_destroy(struct moments *moments)
 {
 	for (uint32_t i = 0; i < moments->n; i++)
-		free(moments->items[i].sites);
+		torsh_moment_sites_destroy(&moments->items[i].sites);
 	free(moments->touched);
 	free(moments->latest);
 	free(moments->latest_usages);
@@ -103,15 +103,6 @@ static bool note_site(struct moments *moments, const struct moment_site *now)
 	return true;
 }
 
-static uint32_t count_touched(const struct moments *moments)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < moments->n_touched / WORD_BITS; i++)
-		n += (uint32_t)__builtin_popcountll(moments->touched[i]);
-	return n;
-}
-
 /* The site's usage; from now on its changes are noted again. */
 static struct moment_site now_at(struct heap *heap, uint32_t number)
 {
@@ -126,25 +117,24 @@ static struct moment_site now_at(struct heap *heap, uint32_t number)
 static void collect_sites(struct heap *heap, struct moment *moment)
 {
 	struct moments *moments = &heap->moments;
-	uint32_t n_most = count_touched(moments);
 
-	if (!n_most)
+	if (!moments->n_touched)
 		return;
 	moments->latest_usages =
 		torsh_array_extend(moments->latest_usages, heap->n_sites, &moments->n_latest_usages,
 				   sizeof(*moments->latest_usages));
-	moment->sites = torsh_memory_new(n_most, sizeof(*moment->sites));
 	for (uint32_t i = 0; i < moments->n_touched / WORD_BITS; i++) {
 		for (uint64_t bits = moments->touched[i]; bits; bits &= bits - 1) {
 			struct moment_site now =
 				now_at(heap, i * WORD_BITS + (uint32_t)__builtin_ctzll(bits));
 
 			if (note_site(moments, &now))
-				moment->sites[moment->n_sites++] = now;
+				torsh_moment_sites_add(&moment->sites, &now);
 		}
 		moments->touched[i] = 0;
 	}
-	moments->n_sites += moment->n_sites;
+	torsh_moment_sites_end(&moment->sites);
+	moments->n_sites += moment->sites.n;
 }
 
 /* ---- fewer moments --------------------------------------------------------------------------- */
@@ -152,24 +142,29 @@ static void collect_sites(struct heap *heap, struct moment *moment)
 /* Put the earlier list's sites that the later one lacks into that. */
 static void merge_sites(struct moment *to, const struct moment *from)
 {
-	struct moment_site *merged;
-	uint32_t n = 0, i = 0, k = 0;
+	struct moment_sites_reader earlier = torsh_moment_sites_read(&from->sites),
+				   later = torsh_moment_sites_read(&to->sites);
+	struct moment_site before, after;
+	bool has_before = torsh_moment_sites_next(&earlier, &before),
+	     has_after = torsh_moment_sites_next(&later, &after);
+	struct moment_sites merged = {0};
 
-	if (!from->n_sites)
+	if (!has_before)
 		return;
-	merged = torsh_memory_new((size_t)from->n_sites + to->n_sites, sizeof(*merged));
-	while (i < from->n_sites || k < to->n_sites) {
-		if (k == to->n_sites ||
-		    (i < from->n_sites && from->sites[i].site < to->sites[k].site)) {
-			merged[n++] = from->sites[i++];
+	while (has_before || has_after) {
+		if (!has_after || (has_before && before.site < after.site)) {
+			torsh_moment_sites_add(&merged, &before);
+			has_before = torsh_moment_sites_next(&earlier, &before);
 			continue;
 		}
-		i += i < from->n_sites && from->sites[i].site == to->sites[k].site;
-		merged[n++] = to->sites[k++];
+		if (has_before && before.site == after.site)
+			has_before = torsh_moment_sites_next(&earlier, &before);
+		torsh_moment_sites_add(&merged, &after);
+		has_after = torsh_moment_sites_next(&later, &after);
 	}
-	free(to->sites);
+	torsh_moment_sites_end(&merged);
+	torsh_moment_sites_destroy(&to->sites);
 	to->sites = merged;
-	to->n_sites = n;
 }
 
 /* Remove every second moment of a kind; the last of all stays. Returns the number of those. */
@@ -184,7 +179,7 @@ static uint32_t thin_out(struct moments *moments, enum moment_kind kind)
 
 		if (before) {
 			merge_sites(&item, before);
-			free(before->sites);
+			torsh_moment_sites_destroy(&before->sites);
 			before = NULL;
 		}
 		if (item.kind == kind && n_of_kind++ % 2 && i + 1 < moments->n) {
@@ -193,7 +188,7 @@ static uint32_t thin_out(struct moments *moments, enum moment_kind kind)
 			n++;
 			continue;
 		}
-		moments->n_sites += item.n_sites;
+		moments->n_sites += item.sites.n;
 		moments->items[n_kept++] = item;
 	}
 	moments->n = n_kept;

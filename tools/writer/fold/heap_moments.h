@@ -16,18 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/writer/fold/tables/moment_sites.h"
+
 #define MOMENTS_OF_KIND 64u
 #define MOMENTS_SITES (1u << 18)
 
 /* The numbers are part of the recording's format. */
 enum moment_kind { MOMENT_BY_TIME, MOMENT_BY_STEP, MOMENT_BY_MARK, N_MOMENT_KINDS };
-
-/* The usage of a site from this moment on. */
-struct moment_site {
-	uint32_t site;
-	uint32_t n;
-	uint64_t bytes;
-};
 
 struct moment {
 	uint64_t stamp;
@@ -36,8 +31,7 @@ struct moment {
 	enum moment_kind kind;
 	uint32_t name; /* by kind: 0, name of the step that ended, label of the mark */
 	bool is_changed; /* since the last checkpoint */
-	struct moment_site *sites; /* in the order of their numbers */
-	uint32_t n_sites;
+	struct moment_sites sites;
 };
 
 struct moments {

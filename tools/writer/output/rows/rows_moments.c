@@ -27,7 +27,7 @@ static uint32_t count_pieces(const struct moments *moments, struct moments_place
 	*n_sites = 0;
 	for (; from.moment < moments->n && *n_sites < ROWS_TOTALS; from.moment++, from.site = 0) {
 		const struct moment *moment = &moments->items[from.moment];
-		uint32_t n_left = moment->n_sites - from.site;
+		uint32_t n_left = moment->sites.n - from.site;
 
 		if (!moment->is_changed)
 			continue;
@@ -67,10 +67,15 @@ static void put_moment(Torsh__Moments *row, uint32_t i, const struct target *tar
 static uint32_t put_sites(Torsh__Moments *row, uint32_t at, const struct heap *heap,
 			  const struct moment *moment, uint32_t *site)
 {
-	for (; *site < moment->n_sites && at < row->n_stack; ++*site, at++) {
-		row->stack[at] = heap->sites[moment->sites[*site].site].stack;
-		row->stack_bytes[at] = moment->sites[*site].bytes;
-		row->stack_blocks[at] = moment->sites[*site].n;
+	struct moment_sites_reader reader = torsh_moment_sites_read(&moment->sites);
+	struct moment_site usage;
+
+	for (uint32_t i = 0; i < *site; i++)
+		torsh_moment_sites_next(&reader, &usage);
+	for (; at < row->n_stack && torsh_moment_sites_next(&reader, &usage); ++*site, at++) {
+		row->stack[at] = heap->sites[usage.site].stack;
+		row->stack_bytes[at] = usage.bytes;
+		row->stack_blocks[at] = usage.n;
 	}
 	return at;
 }
@@ -95,7 +100,7 @@ bool torsh_rows_put_moments(Torsh__Moments *row, struct rows_memory *memory,
 		row->piece[i] = first != 0;
 		at = put_sites(row, at, heap, moment, &place.site);
 		row->n_stacks[i++] = place.site - first;
-		if (place.site < moment->n_sites)
+		if (place.site < moment->sites.n)
 			break;
 		place.site = 0;
 	}

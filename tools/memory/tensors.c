@@ -106,19 +106,15 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 	struct device_state *state = &walker->states[device];
 	uint32_t site = walker->is_second ? find_site(walker, device, event, innermost) : 0;
 	uint64_t bytes = tensor->bytes <= LIVE_SIZE_MAX ? tensor->bytes : LIVE_SIZE_MAX;
-	struct live_block *block;
-	bool is_there;
+	struct live_block old, block = {.address = tensor->address, .size = bytes, .site = site};
 
 	if (!tensor->address)
 		return;
-	block = torsh_live_add(&state->live, tensor->address, &is_there);
-	if (is_there) {
+	if (torsh_live_put(&state->live, &block, &old)) {
 		/* The free of the old block was lost. */
-		state->bytes -= block->size;
-		change_site(walker, device, block->site, block->size, true);
+		state->bytes -= old.size;
+		change_site(walker, device, old.site, old.size, true);
 	}
-	block->size = bytes;
-	block->site = site;
 	state->bytes += bytes;
 	change_site(walker, device, site, bytes, false);
 }
@@ -126,16 +122,14 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 static void take_free(struct walker *walker, size_t device, const struct event_tensor *tensor)
 {
 	struct device_state *state = &walker->states[device];
-	struct live_block *block =
-		tensor->address ? torsh_live_find(&state->live, tensor->address) : NULL;
+	struct live_block block;
 
-	if (!block) {
+	if (!tensor->address || !torsh_live_take(&state->live, tensor->address, &block)) {
 		walker->tensors->items[device].unknown_frees += !walker->is_second;
 		return;
 	}
-	state->bytes -= block->size;
-	change_site(walker, device, block->site, block->size, true);
-	torsh_live_remove(&state->live, block);
+	state->bytes -= block.size;
+	change_site(walker, device, block.site, block.size, true);
 }
 
 static void see_peak(struct walker *walker, size_t device, const struct timeline_event *event)

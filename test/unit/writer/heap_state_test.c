@@ -47,6 +47,14 @@ static void finish(struct folded *folded)
 	torsh_stacks_destroy(&folded->stacks);
 }
 
+static struct live_block live_at(const struct heap *heap, uint64_t address)
+{
+	struct live_block block;
+
+	assert_true(torsh_live_find(&heap->live, address, &block));
+	return block;
+}
+
 static uint64_t address_of(uint32_t place)
 {
 	return 0x1000 + 32 * (uint64_t)place;
@@ -310,7 +318,7 @@ static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
 	alloc(&folded, 30, 0x900, 130, 1, true);
 	assert_int_equal(folded.heap.implicit_frees, 0);
 	assert_int_equal(folded.heap.tracker.bytes, 137);
-	assert_int_equal(torsh_live_find(&folded.heap.live, 0x100)->size, 7);
+	assert_int_equal(live_at(&folded.heap, 0x100).size, 7);
 	finish(&folded);
 }
 
@@ -352,8 +360,29 @@ static void blocks_of_a_run_of_a_year_have_their_times(void **state)
 						      .address = 16 + 16 * i,
 						      .size = 1});
 	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(torsh_live_find(&heap.live, 16 + 16 * i)->stamp, year + i);
+		assert_int_equal(live_at(&heap, 16 + 16 * i).stamp, year + i);
 	torsh_heap_destroy(&heap);
+}
+
+/* A stamp has some nanoseconds: two threads may allocate at one address in one of them. */
+static void blocks_of_one_moment_have_their_threads(void **state)
+{
+	struct heap_alloc alloc = {.stamp = 25, .address = 0x100, .size = 7};
+	struct folded folded;
+
+	(void)state;
+	for (uint32_t last = 0; last < 2; last++) {
+		start(&folded);
+		for (uint32_t i = 0; i < 2; i++) {
+			torsh_heap_alloc(&folded.heap, &folded.producers[i], &alloc);
+			if (!i)
+				torsh_heap_free(&folded.heap, &folded.producers[1], 25, 0x100);
+		}
+		assert_int_equal(folded.heap.temporary, 0);
+		torsh_heap_free(&folded.heap, &folded.producers[last], 26, 0x100);
+		assert_int_equal(folded.heap.temporary, last);
+		finish(&folded);
+	}
 }
 
 /* What the program marked as no leak stays so, before its stack would be left out and after. */
@@ -376,9 +405,9 @@ static void blocks_that_are_ignored_have_a_site_of_their_own(void **state)
 	assert_int_equal(torsh_heap_totals(heap, heap->small_site).live.bytes, 57);
 	torsh_heap_ignore(heap, &folded.stacks, 21, 0x300, marked);
 	assert_int_equal(torsh_heap_totals(heap, heap->small_site).live.bytes, 50);
-	assert_int_equal(torsh_live_find(&heap->live, 0x300)->size, 7);
-	assert_true(heap->sites[torsh_live_find(&heap->live, 0x300)->site].is_ignored);
-	assert_true(heap->sites[torsh_live_find(&heap->live, 0x100)->site].is_ignored);
+	assert_int_equal(live_at(heap, 0x300).size, 7);
+	assert_true(heap->sites[live_at(heap, 0x300).site].is_ignored);
+	assert_true(heap->sites[live_at(heap, 0x100).site].is_ignored);
 	assert_int_equal(heap->tracker.bytes, 157);
 	finish(&folded);
 }
@@ -393,6 +422,7 @@ int main(void)
 		cmocka_unit_test(a_realloc_is_one_change),
 		cmocka_unit_test(an_address_in_a_reallocs_hand_may_be_another_threads),
 		cmocka_unit_test(blocks_of_a_run_of_a_year_have_their_times),
+		cmocka_unit_test(blocks_of_one_moment_have_their_threads),
 		cmocka_unit_test(blocks_are_counted_by_the_magnitude_of_their_size),
 	};
 

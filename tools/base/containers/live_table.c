@@ -4,52 +4,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/live_page.h"
 #include "tools/base/memory.h"
 
-#define FIRST_SLOTS 512u
-#define STEP_SLOTS (1u << 16) /* what a large page grows by: one huge page of the kernel */
 #define DEPTH_MAX 16u
-#define LINE_SLOTS 2u
-#define PAST_MAX 255u /* the largest live_block.n_past, which then stays until the page grows */
-
-struct live_page {
-	struct live_block *slots; /* LINE_SLOTS per line */
-	uint32_t n_lines;
-	uint32_t n_blocks;
-	uint32_t full_at; /* number of blocks at which it grows: seven eighths */
-	uint32_t depth; /* number of hash bits that all its blocks share */
-	/* Slots that fit into its memory; from STEP_SLOTS on untouched ones cost nothing. */
-	uint32_t n_room;
-};
-
-static uint64_t hash_of(uint64_t address)
-{
-	return address * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-/*
- * The line where a block belongs, in the order of hashes: when a page grows, blocks move up one
- * after another, and a split moves the upper half to the other page.
- */
-static uint32_t home_of(const struct live_page *page, uint64_t hash)
-{
-	return (uint32_t)((unsigned __int128)(hash << page->depth) * page->n_lines >> 64);
-}
-
-static uint32_t line_after(const struct live_page *page, uint32_t line)
-{
-	return __builtin_expect(line + 1 == page->n_lines, 0) ? 0 : line + 1;
-}
-
-static struct live_block *line_at(const struct live_page *page, uint32_t line)
-{
-	return &page->slots[line * LINE_SLOTS];
-}
-
-static uint32_t n_slots(const struct live_page *page)
-{
-	return page->n_lines * LINE_SLOTS;
-}
+/* of a wide block: its entry and key, the block, and their share of the map's slots */
+#define WIDE_BYTES (sizeof(struct hash_entry) + sizeof(struct live_block) + 48)
 
 /* Two shifts, because a shift by 64, which depth 0 would need, is undefined. */
 static uint64_t page_number(const struct live_table *table, uint64_t hash)
@@ -62,200 +22,46 @@ static struct live_page *page_of(const struct live_table *table, uint64_t hash)
 	return table->directory[page_number(table, hash)];
 }
 
-static void set_size(struct live_page *page, uint32_t n)
+/* ---- wide blocks ----------------------------------------------------------------------------- */
+
+static struct live_block *block_of(const struct hash_entry *entry)
 {
-	page->n_lines = n / LINE_SLOTS;
-	page->full_at = n / 8 * 7;
+	return (struct live_block *)(uintptr_t)entry->value;
 }
 
-static size_t bytes_of(uint32_t n)
+/* Not inlined, like all that concerns wide blocks: the common path stays short. */
+static __attribute__((noinline)) bool find_wide(const struct live_table *table, uint64_t address,
+						struct live_block *block)
 {
-	return (size_t)n * sizeof(struct live_block);
+	const struct hash_entry *entry =
+		table->wide.n ? torsh_hash_map_find(&table->wide, &address, sizeof(address)) : NULL;
+
+	if (entry)
+		*block = *block_of(entry);
+	return entry != NULL;
 }
 
-/* Empty n slots. */
-static void set_slots(struct live_page *page, uint32_t n)
+static __attribute__((noinline)) bool take_wide(struct live_table *table, uint64_t address,
+						struct live_block *block)
 {
-	if (n < STEP_SLOTS) {
-		page->n_room = n;
-		page->slots = torsh_memory_lines(n, sizeof(*page->slots));
-	} else {
-		page->n_room = n < LIVE_PAGE_SLOTS ? LIVE_PAGE_SLOTS : 2 * n;
-		page->slots = torsh_memory_region(bytes_of(page->n_room));
-	}
-	set_size(page, n);
+	size_t value;
+
+	if (!table->wide.n ||
+	    !torsh_hash_map_remove(&table->wide, &address, sizeof(address), &value))
+		return false;
+	*block = *(struct live_block *)(uintptr_t)value;
+	free((void *)(uintptr_t)value);
+	return true;
 }
 
-static void free_slots(struct live_block *slots, uint32_t n_room)
+/* No block is at its address in the map. */
+static __attribute__((noinline)) void add_wide(struct live_table *table,
+					       const struct live_block *block)
 {
-	if (n_room < STEP_SLOTS)
-		free(slots);
-	else
-		torsh_memory_region_free(slots, bytes_of(n_room));
-}
+	struct live_block *copy = torsh_memory_alloc(sizeof(*copy));
 
-static struct live_page *new_page(uint32_t n, uint32_t depth)
-{
-	struct live_page *page = torsh_memory_new(1, sizeof(*page));
-
-	set_slots(page, n);
-	page->depth = depth;
-	return page;
-}
-
-void torsh_live_create(struct live_table *table)
-{
-	*table = (struct live_table){.directory = torsh_memory_new(1, sizeof(table->directory[0]))};
-	table->directory[0] = new_page(FIRST_SLOTS, 0);
-}
-
-/* The directory's entries for one page are adjacent: the first one frees it. */
-void torsh_live_destroy(struct live_table *table)
-{
-	uint64_t n = UINT64_C(1) << table->depth;
-
-	for (uint64_t i = 0; i < n;) {
-		struct live_page *page = table->directory[i];
-
-		i += UINT64_C(1) << (table->depth - page->depth);
-		free_slots(page->slots, page->n_room);
-		free(page);
-	}
-	free(table->directory);
-	*table = (struct live_table){0};
-}
-
-void torsh_live_prefetch(const struct live_table *table, uint64_t address)
-{
-	uint64_t hash = hash_of(address);
-	const struct live_page *page = page_of(table, hash);
-
-	__builtin_prefetch(line_at(page, home_of(page, hash)), 1);
-}
-
-/*
- * Returns the block at an address, or NULL. The search past n_past wraps around to its first line
- * and ends there, because hostile addresses can set n_past everywhere.
- */
-static inline struct live_block *find_block(const struct live_page *page, uint64_t hash,
-					    uint64_t address)
-{
-	uint32_t home = home_of(page, hash), i = home;
-
-	do {
-		struct live_block *line = line_at(page, i),
-				  *found = &line[line[1].address == address];
-
-		if (__builtin_expect(found->address == address, 1))
-			return found;
-		if (__builtin_expect(!line[0].n_past, 1))
-			return NULL;
-		i = line_after(page, i);
-	} while (i != home);
-	return NULL;
-}
-
-/* Returns an empty slot for a new block; marks the full lines that were skipped. */
-static inline struct live_block *take_slot(struct live_page *page, uint64_t hash)
-{
-	uint32_t i = home_of(page, hash);
-
-	page->n_blocks++;
-	for (;;) {
-		struct live_block *line = line_at(page, i), *slot = &line[line[0].address != 0];
-
-		if (__builtin_expect(!slot->address, 1))
-			return slot;
-		line[0].n_past += line[0].n_past < PAST_MAX;
-		i = line_after(page, i);
-	}
-}
-
-struct live_block *torsh_live_find(const struct live_table *table, uint64_t address)
-{
-	uint64_t hash = hash_of(address);
-
-	return find_block(page_of(table, hash), hash, address);
-}
-
-static void put_block(struct live_page *page, const struct live_block *block)
-{
-	torsh_live_copy(take_slot(page, hash_of(block->address)), block);
-}
-
-/*
- * Move a block up, out of the line `least`, while its page is spread. Blocks above are already in
- * place. Only past the page's last line it may take a slot that is looked at again; then it counts
- * twice in n_past.
- */
-static void put_above(struct live_page *page, const struct live_block *block, uint32_t least)
-{
-	uint32_t home = home_of(page, hash_of(block->address)), i = home;
-
-	for (;;) {
-		struct live_block *line = line_at(page, i), *slot = &line[line[0].address != 0];
-
-		if (!slot->address && (i >= least || i < home)) {
-			torsh_live_copy(slot, block);
-			return;
-		}
-		line[0].n_past += line[0].n_past < PAST_MAX;
-		i = line_after(page, i);
-	}
-}
-
-/*
- * Spread the blocks of n_old lines over the page's new, larger number of lines: each stays where
- * it is or moves up.
- */
-static void spread(struct live_page *page, uint32_t n_old)
-{
-	for (uint32_t i = 0; i < n_old; i++)
-		line_at(page, i)->n_past = 0;
-	for (uint32_t i = n_old; i-- > 0;) {
-		struct live_block *line = line_at(page, i);
-
-		for (uint32_t k = 0; k < LINE_SLOTS; k++) {
-			struct live_block block = line[k];
-
-			if (!block.address)
-				continue;
-			line[k].address = 0;
-			put_above(page, &block, i);
-		}
-	}
-}
-
-/* Move the page's slots into an allocation of their own with n slots. */
-static void move_page(struct live_page *page, uint32_t n)
-{
-	struct live_block *old = page->slots;
-	uint32_t n_old = n_slots(page), n_old_room = page->n_room;
-
-	set_slots(page, n);
-	page->n_blocks = 0;
-	for (uint32_t i = 0; i < n_old; i++) {
-		if (old[i].address)
-			put_block(page, &old[i]);
-	}
-	free_slots(old, n_old_room);
-}
-
-static uint32_t larger(uint32_t n)
-{
-	return n < STEP_SLOTS ? n * 2 : n + STEP_SLOTS;
-}
-
-static void enlarge_page(struct live_page *page)
-{
-	uint32_t n_old = n_slots(page), n = larger(n_old);
-
-	if (n > page->n_room) {
-		move_page(page, n);
-		return;
-	}
-	set_size(page, n);
-	spread(page, n_old / LINE_SLOTS);
+	*copy = *block;
+	torsh_hash_map_put(&table->wide, &block->address, sizeof(block->address), (uintptr_t)copy);
 }
 
 static void double_directory(struct live_table *table)
@@ -270,42 +76,16 @@ static void double_directory(struct live_table *table)
 	table->depth++;
 }
 
-/* Blocks with the next hash bit set move to the other page, which is empty and half as large. */
-static void halve_page(struct live_page *page, struct live_page *upper)
-{
-	uint32_t n = n_slots(page), shift = 63 - page->depth;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct live_block *block = &page->slots[i];
-
-		if (!block->address || !(hash_of(block->address) >> shift & 1))
-			continue;
-		put_block(upper, block);
-		block->address = 0;
-		page->n_blocks--;
-	}
-	page->depth++;
-	set_size(page, n / 2);
-	/* Blocks past the half's last line now follow it from the start of the page. */
-	for (uint32_t i = n / 2; i < n; i++) {
-		if (!page->slots[i].address)
-			continue;
-		page->n_blocks--;
-		put_block(page, &page->slots[i]);
-	}
-	torsh_memory_region_empty(&page->slots[n / 2], bytes_of(n / 2));
-}
-
 static void split_page(struct live_table *table, struct live_page *page, uint64_t hash)
 {
-	struct live_page *upper = new_page(n_slots(page) / 2, page->depth + 1);
+	struct live_page *upper = torsh_live_page_create(page->n_buckets / 2, page->depth + 1);
 	uint64_t n_entries, first;
 
 	if (page->depth == table->depth)
 		double_directory(table);
 	n_entries = UINT64_C(1) << (table->depth - page->depth);
 	first = page_number(table, hash) & ~(n_entries - 1);
-	halve_page(page, upper);
+	torsh_live_page_halve(page, upper);
 	for (uint64_t i = n_entries / 2; i < n_entries; i++)
 		table->directory[first + i] = upper;
 }
@@ -315,8 +95,8 @@ static __attribute__((noinline)) struct live_page *grow(struct live_table *table
 							struct live_page *page, uint64_t hash)
 {
 	while (page->n_blocks >= page->full_at) {
-		if (n_slots(page) < LIVE_PAGE_SLOTS || page->depth == DEPTH_MAX)
-			enlarge_page(page);
+		if (page->n_buckets < PAGE_BUCKETS || page->depth == DEPTH_MAX)
+			torsh_live_page_enlarge(page);
 		else
 			split_page(table, page, hash);
 		page = page_of(table, hash);
@@ -324,82 +104,21 @@ static __attribute__((noinline)) struct live_page *grow(struct live_table *table
 	return page;
 }
 
-struct live_block *torsh_live_add(struct live_table *table, uint64_t address, bool *is_there)
-{
-	uint64_t hash = hash_of(address);
-	struct live_page *page = page_of(table, hash);
-	struct live_block *block = find_block(page, hash, address);
+/* ---- the table ------------------------------------------------------------------------------- */
 
-	*is_there = block != NULL;
-	if (__builtin_expect(block != NULL, 0))
-		return block;
-	if (__builtin_expect(page->n_blocks >= page->full_at, 0))
-		page = grow(table, page, hash);
-	block = take_slot(page, hash);
-	block->address = address;
-	table->n_blocks++;
-	return block;
+void torsh_live_create(struct live_table *table)
+{
+	*table = (struct live_table){.directory = torsh_memory_new(1, sizeof(table->directory[0]))};
+	table->directory[0] = torsh_live_page_create(FIRST_BUCKETS, 0);
 }
 
-void torsh_live_remove(struct live_table *table, struct live_block *block)
+static void free_wide(void *block)
 {
-	uint64_t hash = hash_of(block->address);
-	struct live_page *page = page_of(table, hash);
-	uint32_t line = (uint32_t)(block - page->slots) / LINE_SLOTS;
-
-	for (uint32_t i = home_of(page, hash); __builtin_expect(i != line, 0);
-	     i = line_after(page, i))
-		line_at(page, i)->n_past -= line_at(page, i)->n_past < PAST_MAX;
-	block->address = 0;
-	page->n_blocks--;
-	table->n_blocks--;
+	free(block);
 }
 
-struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
-{
-	/* The upper half of *at is the directory's entry, the lower half the slot. */
-	uint64_t entry = *at >> 32, slot = (uint32_t)*at;
-
-	while (entry < UINT64_C(1) << table->depth) {
-		struct live_page *page = table->directory[entry];
-
-		for (; slot < n_slots(page); slot++) {
-			if (page->slots[slot].address) {
-				*at = entry << 32 | (slot + 1);
-				return &page->slots[slot];
-			}
-		}
-		slot = 0;
-		entry += UINT64_C(1) << (table->depth - page->depth);
-	}
-	*at = entry << 32;
-	return NULL;
-}
-
-/* Returns the number of blocks removed. */
-static uint32_t sift_page(struct live_page *page,
-			  bool (*is_moved)(void *, const struct live_block *), void *context)
-{
-	uint32_t n_moved = 0, n = FIRST_SLOTS;
-
-	for (uint32_t i = 0; i < n_slots(page); i++) {
-		struct live_block *block = &page->slots[i];
-
-		if (!block->address || !is_moved(context, block))
-			continue;
-		block->address = 0;
-		n_moved++;
-	}
-	while (n / 8 * 7 <= page->n_blocks - n_moved)
-		n = larger(n);
-	/* Also if the page keeps its size: n_past still counts removed blocks. */
-	if (n_moved)
-		move_page(page, n);
-	return n_moved;
-}
-
-void torsh_live_sift(struct live_table *table, bool (*is_moved)(void *, const struct live_block *),
-		     void *context)
+/* The directory's entries for one page are adjacent: the first one frees it. */
+void torsh_live_destroy(struct live_table *table)
 {
 	uint64_t n = UINT64_C(1) << table->depth;
 
@@ -407,29 +126,230 @@ void torsh_live_sift(struct live_table *table, bool (*is_moved)(void *, const st
 		struct live_page *page = table->directory[i];
 
 		i += UINT64_C(1) << (table->depth - page->depth);
-		table->n_blocks -= sift_page(page, is_moved, context);
+		torsh_live_page_destroy(page);
 	}
+	free(table->directory);
+	torsh_hash_map_free_values(&table->wide, free_wide);
+	*table = (struct live_table){0};
+}
+
+void torsh_live_prefetch(const struct live_table *table, uint64_t address)
+{
+	uint64_t hash = torsh_live_hash(address);
+	const struct live_page *page = page_of(table, hash);
+	const struct live_bucket *bucket = &page->buckets[torsh_live_page_home(page, hash)];
+
+	__builtin_prefetch(bucket, 1);
+	__builtin_prefetch((const char *)bucket + 64, 1);
+}
+
+bool torsh_live_find(const struct live_table *table, uint64_t address, struct live_block *block)
+{
+	uint64_t hash = torsh_live_hash(address);
+	struct live_place place;
+
+	if (__builtin_expect(!torsh_slot_fits(address), 0))
+		return find_wide(table, address, block);
+	place = torsh_live_page_find(page_of(table, hash), hash, address);
+	if (!place.bucket)
+		return false;
+	block->address = address;
+	return torsh_slot_get(place.bucket->slots[place.slot], block) ||
+	       find_wide(table, address, block);
+}
+
+bool torsh_live_take(struct live_table *table, uint64_t address, struct live_block *block)
+{
+	uint64_t hash = torsh_live_hash(address);
+	struct live_page *page = page_of(table, hash);
+	struct live_place place;
+
+	if (__builtin_expect(!torsh_slot_fits(address), 0)) {
+		if (!take_wide(table, address, block))
+			return false;
+		table->n_blocks--;
+		return true;
+	}
+	place = torsh_live_page_find(page, hash, address);
+	if (__builtin_expect(!place.bucket, 0))
+		return false;
+	block->address = address;
+	if (!torsh_slot_get(place.bucket->slots[place.slot], block))
+		take_wide(table, address, block);
+	torsh_live_page_clear(page, hash, place);
+	table->n_blocks--;
+	return true;
+}
+
+static __attribute__((noinline)) bool
+put_wide(struct live_table *table, const struct live_block *block, struct live_block *before)
+{
+	bool is_there = take_wide(table, block->address, before);
+
+	add_wide(table, block);
+	table->n_blocks += !is_there;
+	return is_there;
+}
+
+static __attribute__((noinline)) void replace(struct live_table *table, struct live_place place,
+					      const struct live_block *block, uint64_t rest,
+					      struct live_block *before)
+{
+	before->address = block->address;
+	if (!torsh_slot_get(place.bucket->slots[place.slot], before))
+		take_wide(table, block->address, before);
+	torsh_bucket_set(place.bucket, place.slot, block, rest);
+	if (rest == REST_WIDE)
+		add_wide(table, block);
+}
+
+bool torsh_live_put(struct live_table *table, const struct live_block *block,
+		    struct live_block *before)
+{
+	uint64_t hash = torsh_live_hash(block->address), rest = torsh_slot_rest(block);
+	struct live_page *page = page_of(table, hash);
+	struct live_place place;
+
+	if (__builtin_expect(!torsh_slot_fits(block->address), 0))
+		return put_wide(table, block, before);
+	place = torsh_live_page_find(page, hash, block->address);
+	if (__builtin_expect(place.bucket != NULL, 0)) {
+		replace(table, place, block, rest, before);
+		return true;
+	}
+	if (__builtin_expect(page->n_blocks >= page->full_at, 0))
+		page = grow(table, page, hash);
+	place = torsh_live_page_add(page, hash);
+	torsh_bucket_set(place.bucket, place.slot, block, rest);
+	if (__builtin_expect(rest == REST_WIDE, 0))
+		add_wide(table, block);
+	table->n_blocks++;
+	return false;
+}
+
+/* The upper half of *at is the directory's entry; then the map's blocks follow. */
+static bool next_wide(const struct live_table *table, uint64_t *at, struct live_block *block)
+{
+	uint64_t entry = UINT64_C(1) << table->depth;
+	size_t map_at = (size_t)(*at - (entry << 32));
+	const struct hash_entry *found = torsh_hash_map_next(&table->wide, &map_at);
+
+	if (!found)
+		return false;
+	*at = (entry << 32) + map_at;
+	*block = *block_of(found);
+	return true;
+}
+
+/* Set *block to a block that is not wide; returns false if the slot has none. */
+static bool get_narrow(const struct live_bucket *bucket, uint32_t i, struct live_block *block)
+{
+	if (!torsh_bucket_has(bucket, i) || !torsh_slot_get(bucket->slots[i], block))
+		return false;
+	block->address = torsh_bucket_address(bucket, i);
+	return true;
+}
+
+bool torsh_live_next(const struct live_table *table, uint64_t *at, struct live_block *block)
+{
+	/* The upper half of *at is the directory's entry, the lower half the slot. */
+	uint64_t entry = *at >> 32, n_entries = UINT64_C(1) << table->depth;
+	uint32_t slot = (uint32_t)*at;
+
+	while (entry < n_entries) {
+		const struct live_page *page = table->directory[entry];
+
+		for (; slot < page->n_buckets * BUCKET_SLOTS; slot++) {
+			if (get_narrow(&page->buckets[slot / BUCKET_SLOTS], slot % BUCKET_SLOTS,
+				       block)) {
+				*at = entry << 32 | (slot + 1);
+				return true;
+			}
+		}
+		slot = 0;
+		entry += UINT64_C(1) << (table->depth - page->depth);
+		*at = entry << 32;
+	}
+	return next_wide(table, at, block);
+}
+
+typedef bool is_moved_function(void *context, const struct live_block *block);
+
+/* Returns true if the slot's block was removed. */
+static bool sift_slot(struct live_table *table, struct live_bucket *bucket, uint32_t i,
+		      is_moved_function *is_moved, void *context)
+{
+	struct live_block block = {.address = torsh_bucket_address(bucket, i)};
+	bool is_wide = !torsh_slot_get(bucket->slots[i], &block);
+
+	if (is_wide)
+		find_wide(table, block.address, &block);
+	if (!is_moved(context, &block))
+		return false;
+	if (is_wide)
+		take_wide(table, block.address, &block);
+	torsh_bucket_clear(bucket, i);
+	return true;
+}
+
+/* Returns the number of blocks removed. */
+static uint32_t sift_page(struct live_table *table, struct live_page *page,
+			  is_moved_function *is_moved, void *context)
+{
+	uint32_t n_moved = 0;
+
+	for (uint32_t i = 0; i < page->n_buckets * BUCKET_SLOTS; i++) {
+		struct live_bucket *bucket = &page->buckets[i / BUCKET_SLOTS];
+
+		n_moved += torsh_bucket_has(bucket, i % BUCKET_SLOTS) &&
+			   sift_slot(table, bucket, i % BUCKET_SLOTS, is_moved, context);
+	}
+	torsh_live_page_shrink(page, n_moved);
+	return n_moved;
+}
+
+/* Addresses that no slot can hold. The map can't change while it is iterated over. */
+static uint64_t sift_wide(struct live_table *table, is_moved_function *is_moved, void *context)
+{
+	uint64_t *moved = torsh_memory_new(table->wide.n, sizeof(*moved)), n = 0;
+	const struct hash_entry *entry;
+	struct live_block block;
+	size_t at = 0;
+
+	while ((entry = torsh_hash_map_next(&table->wide, &at))) {
+		block = *block_of(entry);
+		if (!torsh_slot_fits(block.address) && is_moved(context, &block))
+			moved[n++] = block.address;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		take_wide(table, moved[i], &block);
+	free(moved);
+	return n;
+}
+
+void torsh_live_sift(struct live_table *table, is_moved_function *is_moved, void *context)
+{
+	uint64_t n = UINT64_C(1) << table->depth;
+
+	for (uint64_t i = 0; i < n;) {
+		struct live_page *page = table->directory[i];
+
+		i += UINT64_C(1) << (table->depth - page->depth);
+		table->n_blocks -= sift_page(table, page, is_moved, context);
+	}
+	table->n_blocks -= sift_wide(table, is_moved, context);
 }
 
 uint64_t torsh_live_bytes(const struct live_table *table)
 {
-	uint64_t n = UINT64_C(1) << table->depth, n_bytes = n * sizeof(table->directory[0]);
+	uint64_t n = UINT64_C(1) << table->depth,
+		 n_bytes = n * sizeof(table->directory[0]) + table->wide.n * WIDE_BYTES;
 
 	for (uint64_t i = 0; i < n;) {
 		const struct live_page *page = table->directory[i];
 
 		i += UINT64_C(1) << (table->depth - page->depth);
-		n_bytes += sizeof(*page) + n_slots(page) * sizeof(page->slots[0]);
+		n_bytes += sizeof(*page) + torsh_live_page_bytes(page->n_buckets);
 	}
 	return n_bytes;
-}
-
-uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable)
-{
-	uint64_t n_pages = usable / LIVE_PAGE_BYTES - size / LIVE_PAGE_BYTES;
-
-	if (usable < size || usable % LIVE_PAGE_BYTES ||
-	    n_pages >= LIVE_EXCESS_UNKNOWN - LIVE_EXCESS_PAGES)
-		return LIVE_EXCESS_UNKNOWN;
-	return LIVE_EXCESS_PAGES + (uint32_t)n_pages;
 }

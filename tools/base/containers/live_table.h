@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The live blocks of a process by address: a hash map for the fold's hot path, where hash_map.h's
- * allocation and pointer for each entry would cost more than all else. A block is in the cache
- * line that its address's hash selects or, if two others are there, in one of the next lines: one
- * cache miss per look-up in a large heap, and hardly a mispredicted branch. Extendible hashing:
- * pages of at most LIVE_PAGE_SLOTS slots grow by 2 MiB in place and split in two, at 37 to 46
- * bytes per block; growing never stops the fold for more than the copy of one page.
+ * allocation and pointer for each entry would cost more than all else. A block is in the bucket
+ * that its address's hash selects or, if seven others are there, in one of the next buckets: one
+ * or two adjacent cache lines per look-up in a large heap, and hardly a mispredicted branch.
+ * Extendible hashing: pages of at most 16 MiB grow by an eighth in place and split in two, at 21 to
+ * 24 bytes per block; growing never stops the fold for more than the copy of one page.
+ *
+ * A slot has 17 bytes and a tag. Of most blocks it holds everything. The others, for example those
+ * of 64 KiB and more, are stored whole in a hash_map besides: wide blocks.
  */
 #ifndef TORSH_BASE_CONTAINERS_LIVE_TABLE_H
 #define TORSH_BASE_CONTAINERS_LIVE_TABLE_H
@@ -14,29 +17,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVE_PAGE_SLOTS (1u << 19) /* 16 MiB */
+#include "tools/base/containers/hash_map.h"
+
+#define LIVE_PAGE_BYTES (16u << 20)
 #define LIVE_SIZE_MAX ((UINT64_C(1) << 48) - 1)
 #define LIVE_STAMP_MAX ((UINT64_C(1) << 56) - 1) /* 12 years at 3 GHz */
-#define LIVE_EXCESS_UNKNOWN UINT32_MAX
-#define LIVE_EXCESS_PAGES (UINT32_C(1) << 31)
-#define LIVE_PAGE_BYTES 4096u
 
-/* address 0: an empty slot. Pointers to blocks are valid until the next change of the table. */
 struct live_block {
-	uint64_t address;
-	uint64_t size : 48;
-	uint64_t producer : 16; /* slot of the thread that allocated it */
-	uint64_t stamp : 56; /* since the process's first stamp */
-	/*
-	 * internal: in a line's first slot, the number of blocks that belong there but are in a
-	 * later line
-	 */
-	uint64_t n_past : 8;
+	uint64_t address; /* not 0 */
+	uint64_t size; /* <= LIVE_SIZE_MAX */
+	uint64_t usable; /* malloc_usable_size's result; 0: unknown */
+	uint64_t stamp; /* since the process's first stamp; <= LIVE_STAMP_MAX */
 	uint32_t site;
-	uint32_t excess; /* usable size beyond the size: see torsh_live_set_usable */
+	uint32_t owner; /* a number of the caller's; blocks with another one than 0 are wide */
 };
-
-_Static_assert(sizeof(struct live_block) == 32, "two blocks share a cache line");
 
 struct live_page;
 
@@ -44,6 +38,7 @@ struct live_table {
 	struct live_page **directory; /* 1 << depth entries, by the upper bits of the hash */
 	uint32_t depth;
 	uint64_t n_blocks;
+	struct hash_map wide; /* by address: pointers to struct live_block */
 };
 
 /* Create an empty table. */
@@ -55,33 +50,28 @@ void torsh_live_destroy(struct live_table *table);
 /* Prefetch what the next call for the address reads. */
 void torsh_live_prefetch(const struct live_table *table, uint64_t address);
 
-/* Returns the block at address, or NULL. */
-struct live_block *torsh_live_find(const struct live_table *table, uint64_t address);
+/* Set *block to the block at address; returns false if there is none. */
+bool torsh_live_find(const struct live_table *table, uint64_t address, struct live_block *block);
+
+/* Likewise, and remove it. */
+bool torsh_live_take(struct live_table *table, uint64_t address, struct live_block *block);
 
 /*
- * Add a block at address, which is not 0. If a block is there already, nothing is added, *is_there
- * is true, and that block is returned.
+ * Add a block. Returns true if one was at its address already: that is replaced, and copied to
+ * *before.
  */
-struct live_block *torsh_live_add(struct live_table *table, uint64_t address, bool *is_there);
-
-/* Copy everything except the table's internal bits. */
-static inline void torsh_live_copy(struct live_block *to, const struct live_block *from)
-{
-	uint64_t n_past = to->n_past;
-
-	*to = *from;
-	to->n_past = n_past;
-}
-
-/* Remove a block that torsh_live_find or _add returned just before. */
-void torsh_live_remove(struct live_table *table, struct live_block *block);
-
-/* Iterate over all blocks, in any order. Start with *at = 0; returns NULL after the last. */
-struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
+bool torsh_live_put(struct live_table *table, const struct live_block *block,
+		    struct live_block *before);
 
 /*
- * Remove each block for which is_moved returns true, and free unused memory. is_moved may copy a
- * block, but must not change the table.
+ * Iterate over all blocks, in any order, while the table does not change. Start with *at = 0;
+ * returns false after the last.
+ */
+bool torsh_live_next(const struct live_table *table, uint64_t *at, struct live_block *block);
+
+/*
+ * Remove each block for which is_moved returns true, and free unused memory. is_moved must not
+ * change the table.
  */
 void torsh_live_sift(struct live_table *table,
 		     bool (*is_moved)(void *context, const struct live_block *block),
@@ -89,31 +79,5 @@ void torsh_live_sift(struct live_table *table,
 
 /* Returns the table's size in bytes, including empty slots. */
 uint64_t torsh_live_bytes(const struct live_table *table);
-
-/* The excess of a block with a usable size of whole pages, in pages beyond its own size. */
-uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable);
-
-/*
- * Set malloc_usable_size's result. Unknown if it is 0, below the size, or too large for the field.
- */
-static inline void torsh_live_set_usable(struct live_block *block, uint64_t usable)
-{
-	uint64_t excess = usable - block->size;
-
-	block->excess = __builtin_expect(usable && excess < LIVE_EXCESS_PAGES, 1)
-				? (uint32_t)excess
-				: torsh_live_large_excess(block->size, usable);
-}
-
-/* Returns the usable size in bytes; 0: unknown. */
-static inline uint64_t torsh_live_usable(const struct live_block *block)
-{
-	if (__builtin_expect(block->excess < LIVE_EXCESS_PAGES, 1))
-		return block->size + block->excess;
-	if (block->excess == LIVE_EXCESS_UNKNOWN)
-		return 0;
-	return (block->size / LIVE_PAGE_BYTES + (block->excess - LIVE_EXCESS_PAGES)) *
-	       LIVE_PAGE_BYTES;
-}
 
 #endif

@@ -241,16 +241,14 @@ static void take_alloc(struct snapshot *snapshot, const struct timeline_event *e
 	const struct event_tensor *tensor = &event->event.tensor;
 	uint64_t bytes = tensor->bytes <= LIVE_SIZE_MAX ? tensor->bytes : LIVE_SIZE_MAX;
 	bool is_shown = torsh_trace_has(snapshot->trace, event->at_ns);
-	struct live_block *block;
-	bool is_there;
+	struct live_block old, block = {.address = tensor->address,
+					.size = bytes,
+					.stamp = allocator,
+					.site = event->stack};
 
-	block = torsh_live_add(&snapshot->at->live, tensor->address, &is_there);
 	/* The free of the older block was lost. */
-	if (is_there && is_shown)
-		put_free(snapshot, event, block->size, 0);
-	block->size = bytes;
-	block->site = event->stack;
-	block->stamp = allocator;
+	if (torsh_live_put(&snapshot->at->live, &block, &old) && is_shown)
+		put_free(snapshot, event, old.size, 0);
 	if (!is_shown)
 		return;
 	put_event(snapshot, WORD_SEGMENT_ALLOC, event, bytes, allocator);
@@ -261,12 +259,11 @@ static void take_free(struct snapshot *snapshot, const struct timeline_event *ev
 		      uint32_t allocator)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
-	struct live_block *block = torsh_live_find(&snapshot->at->live, tensor->address);
+	struct live_block block;
+	bool is_known = torsh_live_take(&snapshot->at->live, tensor->address, &block);
 
 	if (torsh_trace_has(snapshot->trace, event->at_ns))
-		put_free(snapshot, event, block ? block->size : tensor->bytes, allocator);
-	if (block)
-		torsh_live_remove(&snapshot->at->live, block);
+		put_free(snapshot, event, is_known ? block.size : tensor->bytes, allocator);
 }
 
 static void see_event(void *context, const struct recorded_process *process,
@@ -346,14 +343,14 @@ static void put_held(struct snapshot *snapshot, size_t device, struct pickle_lis
 {
 	const struct live_table *live = &snapshot->devices[device].live;
 	struct live_block *blocks = torsh_need_items(NULL, 0, live->n_blocks, sizeof(*blocks));
-	const struct live_block *block;
+	struct live_block block;
 	uint64_t at = 0;
 	size_t n = 0;
 
 	snapshot->at = &snapshot->devices[device];
-	while ((block = torsh_live_next(live, &at))) {
-		if (block->size)
-			blocks[n++] = *block;
+	while (torsh_live_next(live, &at, &block)) {
+		if (block.size)
+			blocks[n++] = block;
 	}
 	qsort(blocks, n, sizeof(*blocks), compare_blocks);
 	for (size_t i = 0; i < n; i++) {

@@ -66,7 +66,7 @@ static uint64_t relative_stamp(const struct heap *heap, uint64_t stamp)
 
 static void count_usable(struct heap *heap, const struct live_block *block, int sign)
 {
-	uint64_t usable = heap->sampling.rate ? 0 : torsh_live_usable(block);
+	uint64_t usable = heap->sampling.rate ? 0 : block->usable;
 
 	heap->usable_bytes += sign > 0 ? usable : 0 - usable;
 	if (!usable)
@@ -189,9 +189,9 @@ static __attribute__((noinline)) bool take_small(struct heap *heap, uint64_t add
 		return false;
 	*block = (struct live_block){.address = address,
 				     .size = small.size,
+				     .usable = small.usable,
 				     .stamp = STAMP_UNKNOWN,
 				     .site = heap->small_site};
-	torsh_live_set_usable(block, small.usable);
 	return true;
 }
 
@@ -208,17 +208,14 @@ static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct
 {
 	struct small_block small = {
 		.address = alloc->address, .size = alloc->size, .usable = alloc->usable};
-	struct live_block *before;
+	struct live_block before;
 
 	if (small.usable < small.size)
 		small.usable = 0;
 	if (!heap->leaves_out_stacks || !torsh_small_fits(&small))
 		return false;
-	before = torsh_live_find(&heap->live, alloc->address);
-	if (before) {
-		end_unseen(heap, before, alloc->stamp);
-		torsh_live_remove(&heap->live, before);
-	}
+	if (torsh_live_take(&heap->live, alloc->address, &before))
+		end_unseen(heap, &before, alloc->stamp);
 	torsh_small_add(&heap->small, &small);
 	note_left_out(heap, relative_stamp(heap, alloc->stamp));
 	heap->usable_bytes += small.usable;
@@ -226,22 +223,35 @@ static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct
 	return true;
 }
 
+/* What the table has as the block's usable size. */
+static inline uint64_t usable_of(const struct heap *heap, const struct heap_alloc *alloc)
+{
+	if (__builtin_expect(heap->sampling.rate != 0, 0))
+		return alloc->size + (uint64_t)alloc->weight.blocks;
+	return __builtin_expect(alloc->usable >= alloc->size, 1) ? alloc->usable : 0;
+}
+
+/*
+ * A thread's latest allocation is known by its address and stamp. Only a block that has the stamp
+ * of the allocation before it has an owner: if that was at the same address in another thread, both
+ * would be known by the same.
+ */
 static inline void keep_live(struct heap *heap, const struct heap_producer *producer,
 			     const struct heap_alloc *alloc)
 {
-	bool is_there;
-	struct live_block *block = torsh_live_add(&heap->live, alloc->address, &is_there);
+	struct live_block before, block = {.address = alloc->address,
+					   .size = alloc->size,
+					   .usable = usable_of(heap, alloc),
+					   .stamp = relative_stamp(heap, alloc->stamp),
+					   .site = alloc->site};
 
-	if (__builtin_expect(is_there, 0))
-		end_unseen(heap, block, alloc->stamp);
-	block->size = alloc->size;
-	block->producer = (uint16_t)producer->number;
-	block->stamp = relative_stamp(heap, alloc->stamp);
-	block->site = alloc->site;
-	torsh_live_set_usable(block, __builtin_expect(heap->sampling.rate != 0, 0)
-					     ? alloc->size + (uint64_t)alloc->weight.blocks
-					     : alloc->usable);
-	count_usable(heap, block, 1);
+	if (__builtin_expect(block.stamp == heap->last_alloc_stamp, 0))
+		block.owner = producer->number + 1;
+	heap->last_alloc_stamp = block.stamp;
+
+	if (__builtin_expect(torsh_live_put(&heap->live, &block, &before), 0))
+		end_unseen(heap, &before, alloc->stamp);
+	count_usable(heap, &block, 1);
 }
 
 /* Returns the site that the block is charged to while it is live. */
@@ -271,6 +281,7 @@ static void count_alloc(struct heap *heap, struct heap_producer *producer,
 	producer->allocs++;
 	producer->alloc_bytes += alloc->size;
 	producer->last_alloc = alloc->address;
+	producer->last_stamp = relative_stamp(heap, alloc->stamp);
 	producer->last_site = alloc->site;
 	if (__builtin_expect(heap->sampling.rate != 0, 0))
 		torsh_site_totals_count_sample(&heap->totals, &heap->sites[alloc->site],
@@ -334,50 +345,43 @@ void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer, struct 
 	count_alloc(heap, producer, alloc);
 }
 
-void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
+/* Remove the block at an address from the table that it is in. */
+static bool take_block(struct heap *heap, uint64_t address, struct live_block *block)
 {
-	struct live_block small, *block = torsh_live_find(&heap->live, address);
-
-	if (block) {
-		end_unseen(heap, block, stamp);
-		torsh_live_remove(&heap->live, block);
-	} else if (take_small(heap, address, &small)) {
-		end_unseen(heap, &small, stamp);
-	}
+	return torsh_live_take(&heap->live, address, block) || take_small(heap, address, block);
 }
 
-/* Charge the block to a site of its own again, as if it were allocated now. */
-static struct live_block *put_small_back(struct heap *heap, uint64_t stamp, uint64_t address)
+void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
 {
-	struct live_block small, *block;
-	bool is_there;
+	struct live_block block;
 
-	if (!take_small(heap, address, &small))
-		return NULL;
-	small.stamp = relative_stamp(heap, stamp);
-	block = torsh_live_add(&heap->live, address, &is_there);
-	torsh_live_copy(block, &small);
-	return block;
+	if (take_block(heap, address, &block))
+		end_unseen(heap, &block, stamp);
 }
 
 void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp,
 		       uint64_t address, uint32_t stack)
 {
-	struct live_block *block = torsh_live_find(&heap->live, address);
-	uint32_t from, to;
+	struct live_block block, before;
+	uint32_t from;
 
-	if (!block)
-		block = put_small_back(heap, stamp, address);
-	if (!block || !stack)
+	if (!torsh_live_find(&heap->live, address, &block)) {
+		if (!take_small(heap, address, &block))
+			return;
+		/* Charged to a site of its own again, as if it were allocated now. */
+		block.stamp = relative_stamp(heap, stamp);
+		torsh_live_put(&heap->live, &block, &before);
+	}
+	if (!stack)
 		return;
-	from = block->site;
-	to = torsh_heap_site(heap, torsh_stacks_below(stacks, heap->sites[from].stack,
-						      torsh_stacks_address(stacks, stack)));
+	from = block.site;
+	block.site = torsh_heap_site(heap, torsh_stacks_below(stacks, heap->sites[from].stack,
+							      torsh_stacks_address(stacks, stack)));
 	torsh_peak_tracker_change(&heap->tracker, stamp, 0, 0);
-	change_block(heap, from, block, -1);
-	block->site = to;
-	heap->sites[to].is_ignored = true;
-	change_block(heap, to, block, 1);
+	change_block(heap, from, &block, -1);
+	torsh_live_put(&heap->live, &block, &before);
+	heap->sites[block.site].is_ignored = true;
+	change_block(heap, block.site, &block, 1);
 }
 
 static inline void count_temporary(struct heap *heap, struct heap_producer *producer,
@@ -406,61 +410,56 @@ static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_
 	end_block(heap, &small, stamp);
 }
 
+/* Returns true if a block at producer->last_alloc is that allocation's. */
+static inline bool is_latest(const struct heap_producer *producer, const struct live_block *block)
+{
+	return block->owner ? block->owner == producer->number + 1
+			    : block->stamp == producer->last_stamp;
+}
+
 void torsh_heap_free(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
 		     uint64_t address)
 {
-	struct live_block *block = torsh_live_find(&heap->live, address);
+	struct live_block block;
 
 	producer->frees++;
-	if (__builtin_expect(!block, 0)) {
+	if (__builtin_expect(!torsh_live_take(&heap->live, address, &block), 0)) {
 		free_small(heap, producer, stamp, address);
 		return;
 	}
 	heap->frees++;
-	if (producer->last_alloc == address && block->producer == producer->number)
-		count_temporary(heap, producer, block->site, block->size);
-	end_block(heap, block, stamp);
-	torsh_live_remove(&heap->live, block);
+	if (producer->last_alloc == address && is_latest(producer, &block))
+		count_temporary(heap, producer, block.site, block.size);
+	end_block(heap, &block, stamp);
 }
 
 void torsh_heap_realloc_begin(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
 			      uint64_t address)
 {
-	struct live_block *block;
-
 	if (producer->is_reallocating)
 		torsh_heap_realloc_failed(heap, producer, stamp);
-	block = torsh_live_find(&heap->live, address);
-	producer->is_reallocating = block || take_small(heap, address, &producer->old);
+	producer->is_reallocating = take_block(heap, address, &producer->old);
 	producer->is_reallocating_unknown = !producer->is_reallocating;
-	if (!block)
-		return;
-	producer->old = *block;
-	torsh_live_remove(&heap->live, block);
 }
 
 void torsh_heap_realloc_failed(struct heap *heap, struct heap_producer *producer, uint64_t stamp)
 {
 	const struct live_block *old = &producer->old;
-	struct live_block *block;
-	bool is_there;
+	struct live_block other;
 
 	producer->is_reallocating_unknown = false;
 	if (!producer->is_reallocating)
 		return;
 	producer->is_reallocating = false;
 	if (torsh_small_has(&heap->small, old->address) ||
-	    torsh_live_find(&heap->live, old->address)) {
+	    torsh_live_find(&heap->live, old->address, &other))
 		end_unseen(heap, old, stamp);
-	} else if (old->stamp == STAMP_UNKNOWN) {
-		torsh_small_add(&heap->small,
-				&(struct small_block){.address = old->address,
-						      .size = old->size,
-						      .usable = torsh_live_usable(old)});
-	} else {
-		block = torsh_live_add(&heap->live, old->address, &is_there);
-		torsh_live_copy(block, old);
-	}
+	else if (old->stamp == STAMP_UNKNOWN)
+		torsh_small_add(&heap->small, &(struct small_block){.address = old->address,
+								    .size = old->size,
+								    .usable = old->usable});
+	else
+		torsh_live_put(&heap->live, old, &other);
 }
 
 void torsh_heap_realloc_unsampled(struct heap *heap, struct heap_producer *producer, uint64_t stamp)
@@ -498,7 +497,7 @@ static bool move_block(void *context, const struct live_block *block)
 	struct heap *heap = move->heap;
 	struct moved *moved = &move->of_sites[block->site];
 	struct small_block small = {
-		.address = block->address, .size = block->size, .usable = torsh_live_usable(block)};
+		.address = block->address, .size = block->size, .usable = block->usable};
 
 	/* Without a site, ignored blocks would count as leaks. */
 	if (heap->sites[block->site].is_ignored || !torsh_small_fits(&small))

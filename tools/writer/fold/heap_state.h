@@ -38,8 +38,10 @@
 /* State per event stream: a thread, or the signal handlers that interrupt its hooks. */
 struct heap_producer {
 	uint64_t last_alloc; /* address of the latest allocation; 0: none, or freed since */
-	uint32_t last_site; /* site of that allocation */
-	uint32_t number; /* of its slot, as in live_block.producer */
+	uint64_t
+		last_stamp; /* of that allocation, as in live_block.stamp: by it the block is known */
+	uint32_t last_site; /* of that allocation */
+	uint32_t number; /* of its slot */
 	bool is_reallocating;
 	bool is_reallocating_unknown; /* the old block is unknown */
 	struct live_block old; /* while is_reallocating */
@@ -81,6 +83,7 @@ struct heap {
 	struct number_index site_index;
 	struct site_totals_table totals;
 	uint64_t first_stamp; /* times of blocks are relative to this */
+	uint64_t last_alloc_stamp; /* of the latest allocation, as in live_block.stamp */
 	uint64_t usable_bytes; /* of live blocks with a known usable size */
 	uint64_t n_usable_unknown; /* live blocks without a known usable size */
 	uint64_t allocs, alloc_bytes, frees, reallocs, temporary;
@@ -115,7 +118,7 @@ static inline struct sample_weight torsh_heap_weigh(const struct heap *heap,
 	if (__builtin_expect(!heap->sampling.rate, 1))
 		return (struct sample_weight){.blocks = 1, .bytes = (int64_t)block->size};
 	/* For samples the field of the usable size has the number of blocks above the size. */
-	return (struct sample_weight){.blocks = (int64_t)(torsh_live_usable(block) - block->size),
+	return (struct sample_weight){.blocks = (int64_t)(block->usable - block->size),
 				      .bytes = torsh_sampling_bytes(&heap->sampling, block->size)};
 }
 

@@ -65,13 +65,12 @@ static bool is_edge(const struct event *event)
 
 static void mark_tensor(struct process_state *state, const struct event_tensor *tensor)
 {
-	const struct live_block *block;
+	struct live_block block;
 
 	if (tensor->is_free || tensor->device || !tensor->address)
 		return;
-	block = torsh_live_find(&state->heap.live, tensor->address);
-	if (block)
-		state->heap.sites[block->site].is_of_tensors = true;
+	if (torsh_live_find(&state->heap.live, tensor->address, &block))
+		state->heap.sites[block.site].is_of_tensors = true;
 }
 
 static void note_refusal(struct process_state *state, const struct event_device_refused *refused)

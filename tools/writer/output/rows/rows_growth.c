@@ -64,7 +64,7 @@ struct growth_sum *torsh_rows_sum_growth(const struct target *target)
 {
 	const struct heap *heap = &target->state.heap;
 	const struct step_marks *marks = &target->state.steps;
-	const struct live_block *block;
+	struct live_block block;
 	struct growth_sum *sum;
 	uint64_t at = 0;
 
@@ -77,9 +77,9 @@ struct growth_sum *torsh_rows_sum_growth(const struct target *target)
 	sum->steps = (struct steps){.marks = marks, .n = marks->n - 1};
 	sum->steps.n_parts = sum->steps.n < PARTS_MAX ? sum->steps.n : PARTS_MAX;
 	sum->steps.first_late = (sum->steps.n + 3) / 4;
-	while ((block = torsh_live_next(&heap->live, &at)))
-		add_block(&sum->of_sites[block->site], &sum->steps, torsh_heap_weigh(heap, block),
-			  heap->first_stamp + block->stamp);
+	while (torsh_live_next(&heap->live, &at, &block))
+		add_block(&sum->of_sites[block.site], &sum->steps, torsh_heap_weigh(heap, &block),
+			  heap->first_stamp + block.stamp);
 	for (uint32_t i = 0; i < heap->n_ended; i++)
 		add_block(&sum->of_sites[heap->ended[i].site], &sum->steps, heap->ended[i].weight,
 			  heap->first_stamp + heap->ended[i].stamp);

@@ -79,7 +79,7 @@ static void sum_block(struct live_sums *sums, const struct live_block *block)
 					    &sums->variances[sums->numbers[block->site]],
 					    block->size);
 	else
-		sum->usable_bytes += torsh_live_usable(block);
+		sum->usable_bytes += block->usable;
 }
 
 /* Only the range of allocation times of all small blocks is known. */
@@ -96,11 +96,11 @@ static void add_small(struct live_sum *sum, const struct heap *heap)
 static void visit_blocks(struct live_sums *sums, const struct target *target,
 			 void (*visit)(struct live_sums *sums, const struct live_block *block))
 {
-	const struct live_block *block;
+	struct live_block block;
 	uint64_t at = 0;
 
-	while ((block = torsh_live_next(&target->state.heap.live, &at)))
-		visit(sums, block);
+	while (torsh_live_next(&target->state.heap.live, &at, &block))
+		visit(sums, &block);
 	for (uint32_t i = 0; i < target->n_consumers; i++) {
 		const struct heap_producer *producer = &target->consumers[i]->heap;
 

@@ -19,7 +19,7 @@ struct ring_consumer *torsh_ring_consumer_create(void)
 {
 	struct ring_consumer *consumer = torsh_memory_alloc(sizeof(*consumer));
 
-	consumer->path[0] = (struct hashed_stack){0};
+	consumer->path[0] = consumer->hashes[0] = 0;
 	consumer->cold = NULL;
 	consumer->capacity = FIRST_BYTES;
 	consumer->bytes = torsh_memory_new(consumer->capacity, 1);
@@ -35,7 +35,8 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
 	consumer->first = consumer->n_events = 0;
 	consumer->depth = 0;
 	memset(consumer->changes, 0, sizeof(consumer->changes));
-	consumer->change = NULL;
+	memset(consumer->hashed, 0, sizeof(consumer->hashed));
+	consumer->stack = 0;
 	consumer->bound = consumer->busy_head = consumer->busy_since_ns = 0;
 	consumer->n_decoded = consumer->n_bytes = 0;
 	consumer->heap = (struct heap_producer){0};
@@ -228,195 +229,9 @@ bool torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
 	return consumer->broken || torsh_ring_committed(&consumer->ring, UINT64_MAX, &is_busy) == 0;
 }
 
-/* Map the ids to numbers and compute the path hashes; prefetches the slots of the index. */
-static const char *hash_frames(struct hashed_stack *path, struct consumer_tables *tables,
-			       const struct codec_stack *stack, uint32_t *numbers)
-{
-	torsh_stacks_prefetch_child(tables->stacks, path[0].stack);
-	for (uint32_t i = 0; i < stack->n; i++) {
-		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
-
-		if (number < 0)
-			return "it named an address that the channel doesn't have";
-		numbers[i] = (uint32_t)number;
-		path[i + 1].hash = torsh_stacks_hash(path[i].hash, numbers[i]);
-		torsh_stacks_prefetch(tables->stacks, path[i + 1].hash);
-	}
-	for (uint32_t i = 1; i < stack->n; i++)
-		torsh_stacks_prefetch_row(tables->stacks, path[i + 1].hash);
-	return NULL;
-}
-
-/*
- * Returns the number of frames that this change added to the same stack before; 0 if the stack
- * differs.
- */
-static bool repeat_change(struct ring_consumer *consumer, const struct codec_stack *stack,
-			  uint32_t depth)
-{
-	struct consumer_change *change = &consumer->changes[stack->recent];
-
-	if (change->n != stack->n || change->base != consumer->path[depth].stack || !change->n)
-		return false;
-	for (uint32_t i = 0; i < change->n; i++)
-		consumer->path[depth + 1 + i] = change->path[i];
-	consumer->change = change;
-	return true;
-}
-
-static void keep_change(struct ring_consumer *consumer, const struct codec_stack *stack,
-			uint32_t depth)
-{
-	struct consumer_change *change = &consumer->changes[stack->recent];
-
-	change->base = consumer->path[depth].stack;
-	change->n = stack->n;
-	change->site = 0;
-	for (uint32_t i = 0; i < stack->n; i++)
-		change->path[i] = consumer->path[depth + 1 + i];
-	consumer->change = change;
-}
-
-/* Returns NULL, or the reason why these ids are not a valid stack. */
-static const char *change_stack(struct ring_consumer *consumer, struct consumer_tables *tables,
-				const struct codec_stack *stack)
-{
-	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : consumer->depth - stack->pop,
-		 numbers[CODEC_STACK_IDS];
-	struct hashed_stack *path;
-	const char *why;
-
-	if (depth > consumer->depth)
-		return "it left more frames than its stack had";
-	if (stack->n > STACK_DEPTH_MAX - depth)
-		return "its stack grew too deep";
-	consumer->depth = depth + stack->n;
-	consumer->change = NULL;
-	if (stack->is_repeated && repeat_change(consumer, stack, depth))
-		return NULL;
-	path = &consumer->path[depth];
-	why = hash_frames(path, tables, stack, numbers);
-	if (why)
-		return why;
-	for (uint32_t i = 0; i < stack->n; i++)
-		path[i + 1].stack = torsh_stacks_push(tables->stacks, path[i].stack, numbers[i],
-						      path[i + 1].hash);
-	if (stack->recent != CODEC_NOT_RECENT)
-		keep_change(consumer, stack, depth);
-	return NULL;
-}
-
-static uint32_t stack_of(const struct ring_consumer *consumer, const struct codec_stack *stack)
-{
-	return stack->form == CODEC_STACK_NONE ? 0 : consumer->path[consumer->depth].stack;
-}
-
-/* The site of the thread's stack, or the empty site. */
-static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *tables,
-			uint32_t stack)
-{
-	struct consumer_change *change = stack ? consumer->change : NULL;
-
-	if (change && change->site)
-		return change->site;
-	stack = torsh_heap_site(tables->heap, stack);
-	if (change)
-		change->site = stack;
-	return stack;
-}
-
-/* Returns NULL, or the reason why the event is invalid. */
-static const char *take_alloc(struct ring_consumer *consumer, struct consumer_tables *tables,
-			      const struct event *event, uint32_t stack)
-{
-	struct consumed_event *out = &consumer->events[consumer->n_events];
-
-	if (!event->alloc.address || event->alloc.size > LIVE_SIZE_MAX)
-		return "it allocated a block that can't be";
-	out->address = event->alloc.address;
-	out->size = event->alloc.size;
-	out->usable = event->alloc.usable;
-	out->entry = (uint16_t)event->alloc.entry;
-	out->stack_or_site = site_of(consumer, tables, stack);
-	torsh_live_prefetch(&tables->heap->live, out->address);
-	__builtin_prefetch(&tables->heap->sites[out->stack_or_site], 1);
-	return NULL;
-}
-
-static void take_cold(struct ring_consumer *consumer, const struct event *event, uint32_t stack)
-{
-	if (!consumer->cold)
-		consumer->cold = torsh_memory_new(RING_CONSUMER_EVENTS, sizeof(*consumer->cold));
-	consumer->cold[consumer->n_events] = *event;
-	consumer->events[consumer->n_events].stack_or_site = stack;
-}
-
-/*
- * Returns NULL, or the reason why the event is invalid. STACK events are complete here; others wait
- * to be folded.
- */
-static const char *take_event(struct ring_consumer *consumer, struct consumer_tables *tables,
-			      const struct event *event, const struct codec_stack *stack)
-{
-	struct consumed_event *out = &consumer->events[consumer->n_events];
-	const char *why = NULL;
-
-	if (stack->form == CODEC_STACK_GIVEN)
-		why = change_stack(consumer, tables, stack);
-	if (why || event->id == EVENT_STACK)
-		return why;
-	out->stamp = event->stamp;
-	out->id = (uint16_t)event->id;
-	switch (event->id) {
-	case EVENT_ALLOC:
-		why = take_alloc(consumer, tables, event, stack_of(consumer, stack));
-		break;
-	case EVENT_FREE:
-	case EVENT_REALLOC_BEGIN:
-		out->address = event->free.address;
-		torsh_live_prefetch(&tables->heap->live, out->address);
-		break;
-	default:
-		take_cold(consumer, event, stack_of(consumer, stack));
-		break;
-	}
-	if (!why)
-		consumer->n_events++;
-	return why;
-}
-
 void torsh_ring_consumer_end(struct ring_consumer *consumer)
 {
 	if (consumer->first == consumer->n_events && consumer->begin < consumer->end)
 		torsh_ring_consumer_break(consumer, "it ended within an event");
 	consumer->bound = ORDER_NO_BOUND;
-}
-
-uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consumer_tables *tables)
-{
-	struct codec_stack stack;
-	struct event event;
-
-	consumer->first = consumer->n_events = 0;
-	while (consumer->n_events < RING_CONSUMER_EVENTS && consumer->begin < consumer->end) {
-		const char *why;
-		long n = torsh_codec_decode(&consumer->codec, consumer->bytes + consumer->begin,
-					    consumer->end - consumer->begin, &event, &stack);
-
-		/*
-		 * Copies end at event boundaries; an event is cut only if the ring was not copied
-		 * whole.
-		 */
-		if (n == 0)
-			break;
-		why = n < 0 ? "it sent bytes that are no event"
-			    : take_event(consumer, tables, &event, &stack);
-		if (why) {
-			torsh_ring_consumer_break(consumer, why);
-			break;
-		}
-		consumer->n_decoded++;
-		consumer->begin += (uint32_t)n;
-	}
-	return consumer->n_events;
 }

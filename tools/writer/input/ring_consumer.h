@@ -31,14 +31,22 @@ struct consumed_event {
 };
 
 /*
- * The result of one of the codec's recent changes of the stack. Replaced whenever the codec's
- * change is, so it is valid for any stack with the same base.
+ * One of the codec's recent changes of the stack: the hashes of the paths that result, and the
+ * stacks. Both are replaced whenever the codec's change is, so they are valid for any stack with
+ * the same base.
  */
+struct hashed_change {
+	uint32_t base; /* hash of the path that frames were added to */
+	uint32_t n; /* frames added; 0: unknown */
+	uint32_t numbers[CODEC_CHANGE_IDS];
+	uint32_t hashes[CODEC_CHANGE_IDS];
+};
+
 struct consumer_change {
 	uint32_t base; /* the stack that frames were added to */
 	uint32_t n; /* frames added; 0: unknown */
 	uint32_t site; /* of the resulting stack; 0: not looked up yet */
-	struct hashed_stack path[CODEC_CHANGE_IDS];
+	uint32_t path[CODEC_CHANGE_IDS];
 };
 
 /* Where a ring consumer decodes to: its process's tables. */
@@ -61,10 +69,15 @@ struct ring_consumer {
 	uint32_t first, n_events; /* decoded, not folded: [first, n_events) */
 
 	uint32_t depth;
-	/* [i]: the outermost i frames; [depth] is the thread's stack */
-	struct hashed_stack path[STACK_DEPTH_MAX + 1];
+	/*
+	 * [i]: the outermost i frames, as a hash and as a stack; while a batch is decoded, the
+	 * hashes and the depth are ahead of the stacks. A change is copied whole.
+	 */
+	uint32_t hashes[STACK_DEPTH_MAX + CODEC_CHANGE_IDS];
+	uint32_t path[STACK_DEPTH_MAX + CODEC_CHANGE_IDS];
+	uint32_t stack; /* the thread's: path[depth] */
+	struct hashed_change hashed[CODEC_RECENT];
 	struct consumer_change changes[CODEC_RECENT];
-	struct consumer_change *change; /* the change that produced the thread's stack, or NULL */
 
 	uint64_t bound; /* order.h: as of the last copy */
 	uint64_t busy_head; /* head at which the ring is busy without progress */

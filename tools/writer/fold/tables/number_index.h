@@ -47,6 +47,20 @@ static inline uint32_t torsh_number_index_home(const struct number_index *index,
 }
 
 /*
+ * Returns the number of a row that probably has the hash, to be prefetched: of one of the first two
+ * slots. No branch, because neither is likely enough.
+ */
+static inline uint32_t torsh_number_index_guess(const struct number_index *index, uint32_t hash)
+{
+	uint32_t tag = (uint32_t)((uint64_t)hash << index->number_bits),
+		 i = torsh_number_index_home(index, hash);
+	uint32_t first = index->slots[i], second = index->slots[i + (i + 1 < index->n_slots)];
+	uint32_t is_first = ((first ^ tag) & ~index->number_mask) == 0;
+
+	return (second ^ ((first ^ second) & (0 - is_first))) & index->number_mask;
+}
+
+/*
  * Returns the number of the next row that may have the hash, from slot *i on, which moves past it;
  * 0: there is none.
  */

@@ -42,6 +42,21 @@ static inline uint32_t torsh_site_find(const struct number_index *index, struct 
 	return site;
 }
 
+/* Prefetch the slot of the stack. */
+static inline void torsh_site_prefetch(const struct number_index *index, uint32_t stack)
+{
+	__builtin_prefetch(&index->slots[torsh_number_index_home(index, torsh_site_hash(stack))]);
+}
+
+/* Prefetch the item that the slot names, once that is in the cache. */
+static inline void torsh_site_prefetch_item(const struct number_index *index,
+					    struct site_stacks stacks, uint32_t stack)
+{
+	uint32_t site = torsh_number_index_guess(index, torsh_site_hash(stack));
+
+	__builtin_prefetch((const char *)stacks.first + site * stacks.item_bytes, 1);
+}
+
 /* Add the next site, which has its stack: number index->n_used + 1. */
 void torsh_site_add(struct number_index *index, struct site_stacks stacks);
 

@@ -89,6 +89,14 @@ void torsh_site_totals_change_one(struct site_totals_table *table, struct heap_s
 				  const struct peak_tracker *tracker, uint32_t step, int64_t n,
 				  int64_t bytes);
 
+/* Prefetch what torsh_site_totals_change reads, once the site is in the cache. */
+static inline void torsh_site_totals_prefetch(const struct site_totals_table *table,
+					      const struct heap_site *site)
+{
+	if (site->has_totals)
+		__builtin_prefetch(&table->items[site->size_or_totals], 1);
+}
+
 /* Apply a site's part of a change, as torsh_site_usage_change. */
 static inline void torsh_site_totals_change(struct site_totals_table *table, struct heap_site *site,
 					    const struct peak_tracker *tracker, uint32_t step,

@@ -44,12 +44,6 @@ struct stack_table {
 	struct number_index index; /* of the branches, by the hash of their paths */
 };
 
-/* A stack and the hash of its path. */
-struct hashed_stack {
-	uint32_t stack;
-	uint32_t hash;
-};
-
 /* Create a table with the empty stack. */
 void torsh_stacks_create(struct stack_table *table);
 
@@ -109,9 +103,15 @@ static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32
 /* Prefetch the branch that the slot names, once that is in the cache. */
 static inline void torsh_stacks_prefetch_row(const struct stack_table *table, uint32_t hash)
 {
-	uint32_t i = torsh_number_index_home(&table->index, hash);
+	__builtin_prefetch(&table->branches[torsh_number_index_guess(&table->index, hash)]);
+}
 
-	__builtin_prefetch(&table->branches[torsh_number_index_next(&table->index, hash, &i)]);
+/* Prefetch the child that follows that branch's stack, once the branch is in the cache. */
+static inline void torsh_stacks_prefetch_follower(const struct stack_table *table, uint32_t hash)
+{
+	uint32_t branch = torsh_number_index_guess(&table->index, hash);
+
+	torsh_stacks_prefetch_child(table, table->branches[branch].number);
 }
 
 /* Returns the stack of a call from parent into address; hash is the new path's. */

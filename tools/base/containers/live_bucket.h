@@ -46,7 +46,11 @@ enum live_rest {
 struct live_bucket {
 	uint64_t tags; /* byte i: tag of slot i; byte 7: the number of blocks past it */
 	uint8_t slots[BUCKET_SLOTS][SLOT_BYTES];
-	uint8_t unused;
+	/*
+	 * A bit for each of the blocks past it, by torsh_slot_mark: of those that are removed,
+	 * until none is left
+	 */
+	uint8_t passed;
 };
 
 _Static_assert(sizeof(struct live_bucket) == 128, "a bucket is two cache lines");
@@ -90,14 +94,24 @@ static inline uint64_t torsh_bucket_past(const struct live_bucket *bucket)
 	return bucket->tags >> PAST_SHIFT;
 }
 
-static inline void torsh_bucket_pass(struct live_bucket *bucket)
+/* Returns the bit of an address in live_bucket.passed. */
+static inline uint32_t torsh_slot_mark(uint64_t address)
 {
+	return 1u << (address >> 4 & 7);
+}
+
+/* A block with that address is put into a later bucket. */
+static inline void torsh_bucket_pass(struct live_bucket *bucket, uint64_t address)
+{
+	bucket->passed |= (uint8_t)torsh_slot_mark(address);
 	bucket->tags += torsh_bucket_past(bucket) < PAST_MAX ? PAST_ONE : 0;
 }
 
 static inline void torsh_bucket_unpass(struct live_bucket *bucket)
 {
 	bucket->tags -= torsh_bucket_past(bucket) < PAST_MAX ? PAST_ONE : 0;
+	if (!torsh_bucket_past(bucket))
+		bucket->passed = 0;
 }
 
 /* Bit 7 of each byte that equals the tag. No byte carries into the next. */

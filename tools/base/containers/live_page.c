@@ -49,8 +49,8 @@ struct live_page *torsh_live_page_create(uint32_t n, uint32_t depth)
 
 static void put_slot(struct live_page *page, const struct live_bucket *from, uint32_t i)
 {
-	struct live_place place =
-		torsh_live_page_add(page, torsh_live_hash(torsh_bucket_address(from, i)));
+	uint64_t address = torsh_bucket_address(from, i);
+	struct live_place place = torsh_live_page_add(page, torsh_live_hash(address), address);
 
 	torsh_bucket_copy(place.bucket, place.slot, from, i);
 }
@@ -63,8 +63,8 @@ static void put_slot(struct live_page *page, const struct live_bucket *from, uin
 static void put_above(struct live_page *page, const struct live_bucket *from, uint32_t k,
 		      uint32_t least)
 {
-	uint32_t home = torsh_live_page_home(page, torsh_live_hash(torsh_bucket_address(from, k))),
-		 i = home;
+	uint64_t address = torsh_bucket_address(from, k);
+	uint32_t home = torsh_live_page_home(page, torsh_live_hash(address)), i = home;
 
 	for (;;) {
 		struct live_bucket *bucket = &page->buckets[i];
@@ -74,7 +74,7 @@ static void put_above(struct live_page *page, const struct live_bucket *from, ui
 			torsh_bucket_copy(bucket, torsh_bucket_first(empty), from, k);
 			return;
 		}
-		torsh_bucket_pass(bucket);
+		torsh_bucket_pass(bucket, address);
 		i = torsh_live_page_after(page, i);
 	}
 }
@@ -85,8 +85,10 @@ static void put_above(struct live_page *page, const struct live_bucket *from, ui
  */
 static void spread(struct live_page *page, uint32_t n_old)
 {
-	for (uint32_t i = 0; i < n_old; i++)
+	for (uint32_t i = 0; i < n_old; i++) {
 		page->buckets[i].tags &= ~(UINT64_MAX << PAST_SHIFT);
+		page->buckets[i].passed = 0;
+	}
 	for (uint32_t i = n_old; i-- > 0;) {
 		struct live_bucket old = page->buckets[i];
 

@@ -77,7 +77,7 @@ static inline struct live_place torsh_live_page_find(const struct live_page *pag
 						     uint64_t address)
 {
 	uint64_t tag = torsh_slot_tag(address), key = torsh_slot_key_of(address);
-	uint32_t home = torsh_live_page_home(page, hash), i = home;
+	uint32_t home = torsh_live_page_home(page, hash), i = home, mark = torsh_slot_mark(address);
 
 	do {
 		struct live_bucket *bucket = &page->buckets[i];
@@ -88,7 +88,7 @@ static inline struct live_place torsh_live_page_find(const struct live_page *pag
 			if (__builtin_expect(torsh_slot_key(bucket->slots[slot]) == key, 1))
 				return (struct live_place){bucket, slot};
 		}
-		if (__builtin_expect(!torsh_bucket_past(bucket), 1))
+		if (__builtin_expect(!(bucket->passed & mark), 1))
 			break;
 		i = torsh_live_page_after(page, i);
 	} while (i != home);
@@ -96,7 +96,8 @@ static inline struct live_place torsh_live_page_find(const struct live_page *pag
 }
 
 /* Returns an empty slot for a new block; counts it in the full buckets that were skipped. */
-static inline struct live_place torsh_live_page_add(struct live_page *page, uint64_t hash)
+static inline struct live_place torsh_live_page_add(struct live_page *page, uint64_t hash,
+						    uint64_t address)
 {
 	uint32_t i = torsh_live_page_home(page, hash);
 
@@ -107,7 +108,7 @@ static inline struct live_place torsh_live_page_add(struct live_page *page, uint
 
 		if (__builtin_expect(empty != 0, 1))
 			return (struct live_place){bucket, torsh_bucket_first(empty)};
-		torsh_bucket_pass(bucket);
+		torsh_bucket_pass(bucket, address);
 		i = torsh_live_page_after(page, i);
 	}
 }

@@ -219,7 +219,7 @@ bool torsh_live_put(struct live_table *table, const struct live_block *block,
 	}
 	if (__builtin_expect(page->n_blocks >= page->full_at, 0))
 		page = grow(table, page, hash);
-	place = torsh_live_page_add(page, hash);
+	place = torsh_live_page_add(page, hash, block->address);
 	torsh_bucket_set(place.bucket, place.slot, block, rest);
 	if (__builtin_expect(rest == REST_WIDE, 0))
 		add_wide(table, block);

@@ -39,7 +39,7 @@
 struct heap_producer {
 	uint64_t last_alloc; /* address of the latest allocation; 0: none, or freed since */
 	uint64_t
-		last_stamp; /* of that allocation, as in live_block.stamp: by it the block is known */
+		last_stamp; /* of that allocation: by it its block is known */
 	uint32_t last_site; /* of that allocation */
 	uint32_t number; /* of its slot */
 	bool is_reallocating;

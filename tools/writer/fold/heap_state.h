@@ -38,8 +38,7 @@
 /* State per event stream: a thread, or the signal handlers that interrupt its hooks. */
 struct heap_producer {
 	uint64_t last_alloc; /* address of the latest allocation; 0: none, or freed since */
-	uint64_t
-		last_stamp; /* of that allocation: by it its block is known */
+	uint64_t last_stamp; /* of that allocation: by it its block is known */
 	uint32_t last_site; /* of that allocation */
 	uint32_t number; /* of its slot */
 	bool is_reallocating;

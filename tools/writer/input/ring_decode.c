@@ -303,15 +303,12 @@ static bool fill_batch(struct batch *batch, const char **why)
 	return true;
 }
 
-uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consumer_tables *tables)
+static void decode(struct ring_consumer *consumer, struct consumer_tables *tables)
 {
-	struct batch batch;
+	struct batch batch = {.consumer = consumer, .tables = tables};
 	const char *why = NULL;
 	bool has_more;
 
-	batch.consumer = consumer;
-	batch.tables = tables;
-	consumer->first = consumer->n_events = 0;
 	do {
 		has_more = fill_batch(&batch, &why);
 		find_stacks(&batch);
@@ -319,5 +316,12 @@ uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consu
 	} while (has_more);
 	if (why)
 		torsh_ring_consumer_break(consumer, why);
+}
+
+uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consumer_tables *tables)
+{
+	consumer->first = consumer->n_events = 0;
+	if (consumer->begin < consumer->end)
+		decode(consumer, tables);
 	return consumer->n_events;
 }

@@ -20,9 +20,12 @@ static void set_size(struct live_page *page, uint32_t n)
 /* Empty n buckets. */
 static void set_buckets(struct live_page *page, uint32_t n)
 {
-	if (n < REGION_BUCKETS) {
+	if (n < SMALL_BUCKETS) {
 		page->n_room = n;
 		page->buckets = torsh_memory_lines(n, sizeof(*page->buckets));
+	} else if (n < HUGE_BUCKETS) {
+		page->n_room = HUGE_BUCKETS - 1;
+		page->buckets = torsh_memory_pages(torsh_live_page_bytes(page->n_room));
 	} else {
 		page->n_room = n <= PAGE_BUCKETS ? PAGE_BUCKETS : 2 * n;
 		page->buckets = torsh_memory_region(torsh_live_page_bytes(page->n_room));
@@ -32,7 +35,7 @@ static void set_buckets(struct live_page *page, uint32_t n)
 
 static void free_buckets(struct live_bucket *buckets, uint32_t n_room)
 {
-	if (n_room < REGION_BUCKETS)
+	if (n_room < SMALL_BUCKETS)
 		free(buckets);
 	else
 		torsh_memory_region_free(buckets, torsh_live_page_bytes(n_room));
@@ -124,12 +127,21 @@ static void move_page(struct live_page *page, uint32_t n)
 	free_buckets(old, n_old_room);
 }
 
-/* A multiple of 8, so that a page can be split. */
+static uint32_t at_most_next(uint32_t n, uint32_t n_larger, uint32_t limit)
+{
+	return n < limit && n_larger > limit ? limit : n_larger;
+}
+
+/*
+ * A multiple of 8, so that a page can be split; of large pages a multiple of REGION_BUCKETS,
+ * because what they touch of a huge page they have whole.
+ */
 static uint32_t larger(uint32_t n)
 {
-	uint32_t n_larger = n + (n < 64 ? 8 : n / 8 & ~7u);
+	uint32_t unit = n < HUGE_BUCKETS ? 8 : REGION_BUCKETS, more = n / 8 & ~(unit - 1);
+	uint32_t n_larger = n + (more ? more : unit);
 
-	return n < PAGE_BUCKETS && n_larger > PAGE_BUCKETS ? PAGE_BUCKETS : n_larger;
+	return at_most_next(n, at_most_next(n, n_larger, HUGE_BUCKETS), PAGE_BUCKETS);
 }
 
 void torsh_live_page_enlarge(struct live_page *page)

@@ -11,8 +11,10 @@
 #include "tools/base/containers/live_bucket.h"
 
 #define FIRST_BUCKETS 32u
+#define SMALL_BUCKETS ((128u << 10) / (uint32_t)sizeof(struct live_bucket)) /* malloc has fewer */
 #define REGION_BUCKETS ((2u << 20) / (uint32_t)sizeof(struct live_bucket))
 #define PAGE_BUCKETS (LIVE_PAGE_BYTES / (uint32_t)sizeof(struct live_bucket))
+#define HUGE_BUCKETS (PAGE_BUCKETS / 2) /* from here on its memory is of huge pages */
 
 struct live_page {
 	struct live_bucket *buckets;
@@ -20,7 +22,7 @@ struct live_page {
 	uint32_t n_blocks;
 	uint32_t full_at; /* number of blocks at which it grows: seven eighths */
 	uint32_t depth; /* number of hash bits that all its blocks share */
-	/* Fit into its memory; from REGION_BUCKETS on untouched ones cost nothing. */
+	/* Fit into its memory; from SMALL_BUCKETS on untouched ones cost nothing. */
 	uint32_t n_room;
 };
 

@@ -4,7 +4,7 @@
  * allocation and pointer for each entry would cost more than all else. A block is in the bucket
  * that its address's hash selects or, if seven others are there, in one of the next buckets: one
  * or two adjacent cache lines per look-up in a large heap, and hardly a mispredicted branch.
- * Extendible hashing: pages of at most 16 MiB grow by an eighth in place and split in two, at 21 to
+ * Extendible hashing: pages of at most 32 MiB grow by an eighth in place and split in two, at 21 to
  * 24 bytes per block; growing never stops the fold for more than the copy of one page.
  *
  * A slot has 17 bytes and a tag. Of most blocks it holds everything. The others, for example those
@@ -19,7 +19,7 @@
 
 #include "tools/base/containers/hash_map.h"
 
-#define LIVE_PAGE_BYTES (16u << 20)
+#define LIVE_PAGE_BYTES (32u << 20)
 #define LIVE_SIZE_MAX ((UINT64_C(1) << 48) - 1)
 #define LIVE_STAMP_MAX ((UINT64_C(1) << 56) - 1) /* 12 years at 3 GHz */
 

@@ -45,7 +45,7 @@ def _read(recording):
 
 def _demo(machine):
     """Its recording, made anew."""
-    environment = {**os.environ, "BUILD": str(BUILD), "PYTHON": str(machine.torch_python)}
+    environment = {**os.environ, "BUILD": os.path.relpath(BUILD, ROOT), "PYTHON": str(machine.torch_python)}
     subprocess.run([ROOT / "test/demo/run"], env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     (recording,) = (BUILD / "demo").glob("*.torsh")
     return recording

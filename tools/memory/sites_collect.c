@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Sites from the rows of a recording. */
+#include "tools/memory/allocation_sites.h"
+
+#include "tools/base/containers/array.h"
+
+void torsh_sites_put(struct allocation_sites *sites, const struct allocation_site *site)
+{
+	if (!site->blocks && !site->bytes)
+		return;
+	sites->items =
+		torsh_array_reserve(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
+	sites->items[sites->n++] = *site;
+}
+
+void torsh_sites_add(struct allocation_sites *sites, const struct allocation_site *site)
+{
+	struct allocation_site scoped = *site;
+	struct recorded_total total;
+
+	if (!site->blocks && !site->bytes)
+		return;
+	torsh_totals_find(&site->process->totals, site->stack, &total);
+	scoped.operator= total.operator;
+	scoped.module = total.module;
+	torsh_sites_put(sites, &scoped);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* base + delta, which is negative only in a damaged recording. */
+static uint64_t share(uint64_t base, int64_t delta)
+{
+	uint64_t sum = base + (uint64_t)delta;
+
+	return (int64_t)sum < 0 ? 0 : sum;
+}
+
+static void collect_live(struct allocation_sites *sites, const struct recorded_process *process)
+{
+	const struct recorded_live *live = process->live.items;
+
+	for (size_t i = 0; i < process->live.n; i++) {
+		torsh_sites_add(sites,
+				&(struct allocation_site){
+					.process = process,
+					.stack = live[i].stack,
+					.blocks = less(live[i].blocks, live[i].inherited_blocks),
+					.bytes = less(live[i].bytes, live[i].inherited_bytes),
+					.variance = live[i].variance,
+					.usable_bytes = live[i].usable_bytes,
+					.usable_is_known = process->usable_is_known &&
+							   !live[i].inherited_blocks,
+					.first_ns = live[i].first_ns,
+					.last_ns = live[i].last_ns,
+					.has_times = true,
+					.first_step = live[i].first_step,
+					.last_step = live[i].last_step,
+				});
+	}
+}
+
+/* is_live: usage at the end; otherwise usage at the peak. */
+static void collect_usages(struct allocation_sites *sites, const struct recorded_process *process,
+			   bool is_live)
+{
+	for (size_t i = 0; i < process->totals.n; i++) {
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
+		bool is_moved = is_live || total.seen != process->heap.peak_number;
+
+		torsh_sites_put(
+			sites,
+			&(struct allocation_site){
+				.process = process,
+				.stack = total.stack,
+				.operator= total.operator,
+				.module = total.module,
+				.first_step = is_moved ? total.first_step : total.base_first_step,
+				.last_step = is_moved ? total.last_step : total.base_last_step,
+				.blocks =
+					share(total.base_blocks, is_moved ? total.delta_blocks : 0),
+				.bytes = share(total.base_bytes, is_moved ? total.delta_bytes : 0),
+				.variance = is_moved ? total.live_variance : total.base_variance,
+			});
+	}
+}
+
+static void collect_joint(struct allocation_sites *sites, const struct recorded_process *process)
+{
+	const struct recorded_session_usage *share = process->session_usages.items;
+
+	for (size_t i = 0; i < process->session_usages.n; i++) {
+		torsh_sites_add(sites, &(struct allocation_site){
+					       .process = process,
+					       .stack = share[i].stack,
+					       .blocks = share[i].blocks,
+					       .bytes = share[i].bytes,
+					       .first_step = share[i].first_step,
+					       .last_step = share[i].last_step,
+				       });
+	}
+}
+
+static void collect_totals(struct allocation_sites *sites, const struct recorded_process *process,
+			   bool is_temporary)
+{
+	for (size_t i = 0; i < process->totals.n; i++) {
+		struct recorded_total total = torsh_totals_at(&process->totals, i);
+
+		torsh_sites_put(
+			sites,
+			&(struct allocation_site){
+				.process = process,
+				.stack = total.stack,
+				.operator= total.operator,
+				.module = total.module,
+				.blocks = is_temporary ? total.temporary : total.allocs,
+				.bytes = is_temporary ? total.temporary_bytes : total.alloc_bytes,
+				.variance = total.alloc_variance,
+			});
+	}
+}
+
+static void collect_mapped(struct allocation_sites *sites, const struct recorded_process *process)
+{
+	const struct recorded_mapping *mapping = process->mappings.items;
+
+	for (size_t i = 0; i < process->mappings.n; i++) {
+		bool is_moved = mapping[i].seen != process->vm.peak_number;
+		int64_t pieces = mapping[i].base_pieces + (is_moved ? mapping[i].delta_pieces : 0);
+		int64_t bytes = mapping[i].base_bytes + (is_moved ? mapping[i].delta_bytes : 0);
+
+		torsh_sites_add(sites, &(struct allocation_site){
+					       .process = process,
+					       .stack = mapping[i].stack,
+					       .blocks = pieces > 0 ? (uint64_t)pieces : 0,
+					       .bytes = bytes > 0 ? (uint64_t)bytes : 0,
+				       });
+	}
+}
+
+void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
+			 enum sites_of what)
+{
+	switch (what) {
+	case SITES_LIVE:
+		if (process->has_live)
+			collect_live(sites, process);
+		else
+			collect_usages(sites, process, true);
+		break;
+	case SITES_CURRENT:
+		collect_usages(sites, process, true);
+		break;
+	case SITES_PEAK:
+		collect_usages(sites, process, false);
+		break;
+	case SITES_SESSION_PEAK:
+		collect_joint(sites, process);
+		break;
+	case SITES_ALLOCATED:
+		collect_totals(sites, process, false);
+		break;
+	case SITES_TEMPORARY:
+		collect_totals(sites, process, true);
+		break;
+	case SITES_MAPPED:
+		collect_mapped(sites, process);
+		break;
+	}
+}

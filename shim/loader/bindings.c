@@ -84,16 +84,18 @@ static bool is_allocator(const struct torsh_elf_image *image, const void *dynami
 }
 
 struct change {
+	const struct torsh_elf_image *image;
 	struct extent extent;
 	bool is_done;
 };
 
-static void change_relocated(void *context, const char *name, void **place, bool is_function)
+static void change_relocated(void *context, const char *name, uintptr_t at, bool is_function)
 {
 	struct change *change = context;
 	int i = torsh_allocator_calls_find(name);
+	void **place = i < 0 ? NULL : torsh_elf_address(change->image, at);
 
-	if (i >= 0 && !change_place(place, i, is_function, &change->extent))
+	if (place && !change_place(place, i, is_function, &change->extent))
 		change->is_done = false;
 }
 
@@ -102,7 +104,7 @@ bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated)
 	const struct torsh_elf_image image = {
 		.bias = object->dlpi_addr, .segments = object->dlpi_phdr, .n = object->dlpi_phnum};
 	const void *dynamic = torsh_relocations_dynamic(&image);
-	struct change change = {.is_done = true};
+	struct change change = {.image = &image, .is_done = true};
 
 	if (is_allocator(&image, dynamic))
 		return true;

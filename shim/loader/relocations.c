@@ -101,12 +101,9 @@ void torsh_relocations_visit(const struct torsh_elf_image *image, const void *dy
 		     n && (relocation = torsh_elf_at(image, at, sizeof(*relocation)));
 		     n--, at += sizeof(*relocation)) {
 			const char *name = name_of(image, relocation, &all);
-			void **place =
-				name ? torsh_elf_address(image, image->bias + relocation->r_offset)
-				     : NULL;
 
-			if (place)
-				visit(context, name, place,
+			if (name)
+				visit(context, name, image->bias + relocation->r_offset,
 				      ELF64_R_TYPE(relocation->r_info) ==
 					      TORSH_CPU_RELOCATION_SLOT);
 		}

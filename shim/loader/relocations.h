@@ -8,14 +8,16 @@
 
 #include <link.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "shim/loader/elf_symbol.h"
 
 /*
- * name: of the definition elsewhere. place: where its address is stored, or if it is a function
- * that the loader hasn't bound yet, an address in the object itself.
+ * name: of the definition elsewhere. at: where its address is stored, or if it is a function that
+ * the loader hasn't bound yet, an address in the object itself; torsh_elf_address tells whether the
+ * object has such a place.
  */
-typedef void torsh_relocation_visit(void *context, const char *name, void **place,
+typedef void torsh_relocation_visit(void *context, const char *name, uintptr_t at,
 				    bool is_function);
 
 /* The object's dynamic section, from its program headers; NULL if it has none. */

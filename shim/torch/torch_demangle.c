@@ -2,11 +2,13 @@
 #include "shim/torch/torch_demangle.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "shim/hooks.h"
+#include "shim/libc/next.h"
 #include "shim/loader/elf_symbol.h"
 #include "shim/loader/objects.h"
 #include "shim/loader/relocations.h"
@@ -105,13 +107,16 @@ static char *demangle_once(const char *mangled, char *buffer, size_t *n_bytes, i
 	return text;
 }
 
-/* libc10's calls: bound before to the C++ run-time's definition, or not yet. */
-static void bind(void *context, const char *name, void **place, bool is_function)
+/* libc10's calls: bound before to the real definition, or not yet. */
+static void bind(void *context, const char *name, uintptr_t at, bool is_function)
 {
 	const struct torsh_elf_image *image = context;
+	void **place;
 
-	if (!is_function || strcmp(name, DEMANGLE) != 0 ||
-	    torsh_relocations_is_relro(image, place) || !torsh_sys_is_writable(place))
+	if (!is_function || strcmp(name, DEMANGLE) != 0)
+		return;
+	place = torsh_elf_address(image, at);
+	if (!place || torsh_relocations_is_relro(image, place) || !torsh_sys_is_writable(place))
 		return;
 	__atomic_store_n(place, (void *)demangle_once, __ATOMIC_RELEASE);
 }
@@ -121,11 +126,15 @@ void torsh_torch_demangle_bind(torch_name_block *name_block)
 	void *user = torsh_objects_find(C10_DEMANGLE);
 	const struct link_map *map;
 	struct torsh_elf_image image;
+	bool is_allocators;
 
 	if (!user)
 		user = torsh_objects_find(C10_DEMANGLE_OLD);
 	map = user ? torsh_objects_of(user) : NULL;
-	*(void **)&real = torsh_objects_find_in("libstdc++.so", DEMANGLE);
+	/* As the loader binds it: a definition that the program was started with comes first. */
+	*(void **)&real = torsh_next_at_start(DEMANGLE, NULL, &is_allocators);
+	if (!real)
+		*(void **)&real = torsh_objects_find_in("libstdc++.so", DEMANGLE);
 	if (!map || !real || !torsh_elf_describe(map, &image))
 		return;
 	block_for = name_block;

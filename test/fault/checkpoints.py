@@ -46,7 +46,8 @@ def watch(counts, seconds):
     """Blocks that were there at some moments: (time, blocks)."""
     seen, end = [], time.time() + seconds
     while time.time() < end:
-        seen.append((time.time(), counts.kept()))
+        blocks = counts.kept()  # before the time: other threads may run between them
+        seen.append((time.time(), blocks))
         wait_until(lambda at=seen[-1][0]: time.time() > at + 0.01, "the next moment")
     return seen
 

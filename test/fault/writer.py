@@ -316,7 +316,8 @@ def reports_show_what_the_writer_takes():
     few, _, _ = writer_with_blocks(n_few)
     many, printed, text = writer_with_blocks(n_many)
     each = (many - few) / (n_many - n_few)
-    assert n_many <= printed["live_blocks"] < n_many + 1000, printed
+    # Of the moment with the most memory, which may be a little before the last block.
+    assert n_many * 0.95 <= printed["live_blocks"] < n_many + 1000, printed
     assert abs(printed["resident_bytes"] - many) < many / 6, f"{many} bytes in smaps, {printed}"
     assert abs(printed["bytes_per_block"] - each) < each / 10, f"{each} bytes a block by smaps, {printed}"
     assert printed["bytes_per_block"] < 47, printed

@@ -25,6 +25,9 @@
  * A block was allocated; size is as requested, block may be NULL: the call failed.
  */
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
+/* Like torsh_heap_allocated, for a hook that asked torsh_pause_is_own before the real call. */
+void torsh_heap_allocated_unpaused(void *block, size_t size, enum alloc_entry entry,
+				   const void *frame);
 /*
  * Like torsh_heap_allocated, for another allocator than malloc's: it has no usable size to query.
  */

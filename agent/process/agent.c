@@ -23,7 +23,6 @@
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/lifecycle.h"
-#include "agent/producer/pause.h"
 #include "agent/session/exit_wait.h"
 #include "agent/session/output_path.h"
 #include "agent/session/session.h"
@@ -32,10 +31,11 @@
 #include "shim/libc/next.h"
 #include "shim/libc/thread.h"
 #include "shim/loader/unloading.h"
+#include "shim/pause.h"
 
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
-static const _Atomic uint32_t always_paused = 1;
+static const _Atomic uint32_t paused_for_good = PAUSE_FOR_GOOD;
 static int last_pid;
 
 /* Report on stderr why nothing is recorded; returns error. */
@@ -105,7 +105,7 @@ static int open_channel(const struct channel *parent)
 	atomic_store_explicit(&torsh_pause,
 			      torsh_config.activities & ACTIVITY_HEAP
 				      ? &process->channel.header->is_paused
-				      : &always_paused,
+				      : &paused_for_good,
 			      memory_order_relaxed);
 	for (int i = 0; i < N_COUNTERS; i++)
 		torsh_count_many((enum channel_counter)i,
@@ -121,7 +121,10 @@ static int make_process(void)
 {
 	/* In a forked child pid is 0, whichever call made it. */
 	torsh_process = torsh_sys_own_pages(sizeof(*torsh_process));
-	return torsh_process ? 0 : report_not_recorded("there is no memory", -ENOMEM);
+	if (!torsh_process)
+		return report_not_recorded("there is no memory", -ENOMEM);
+	torsh_pause_pid = &torsh_process->pid;
+	return 0;
 }
 
 static void start_stack_checks(void)
@@ -194,7 +197,7 @@ static int start(void)
 static void turn_off(void)
 {
 	torsh_config.activities = 0;
-	atomic_store_explicit(&torsh_pause, &always_paused, memory_order_relaxed);
+	atomic_store_explicit(&torsh_pause, &paused_for_good, memory_order_relaxed);
 	torsh_config.heap_rate = 0;
 	atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 }

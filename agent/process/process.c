@@ -3,9 +3,9 @@
 
 #include "agent/modules/maps.h"
 #include "agent/producer/counter.h"
-#include "agent/producer/pause.h"
 #include "shim/hot.h"
 #include "shim/libc/thread.h"
+#include "shim/pause.h"
 
 _Atomic int torsh_agent_state;
 struct process *torsh_process;
@@ -16,6 +16,9 @@ _Atomic uint64_t *torsh_counters = torsh_spare_counters;
 
 const _Atomic uint32_t torsh_never_paused;
 HOT const _Atomic uint32_t *_Atomic torsh_pause = &torsh_never_paused;
+
+static const int no_pid;
+HOT const int *torsh_pause_pid = &no_pid;
 
 static _Atomic bool is_forbidden;
 

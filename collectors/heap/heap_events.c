@@ -6,74 +6,88 @@
 #include <stdbool.h>
 
 #include "agent/process/config.h"
-#include "agent/process/process.h"
 #include "agent/producer/producer.h"
-#include "agent/producer/pause.h"
 #include "collectors/heap/sampled_blocks.h"
 #include "collectors/heap/sampler.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
+#include "shim/pause.h"
 
 static bool is_off(void)
 {
 	return !(torsh_config.activities & ACTIVITY_HEAP);
 }
 
-/*
- * In a pause only a realloc's new block is sent, without its stack: the old one may be from before.
- * A forked child without a channel still reads its parent's flag: it gets a channel of its own
- * first, and that pause ends.
- */
-static bool is_sent_in_pause(enum alloc_entry entry)
-{
-	return entry == ALLOC_REALLOC || !torsh_process->pid;
-}
-
+/* is_elsewhere: by another allocator than malloc's, which has no usable size to query. */
 static __attribute__((noinline)) void record_alloc(void *block, size_t size, enum alloc_entry entry,
-						   const void *frame, bool needs_usable_size)
+						   const void *frame, bool is_elsewhere)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
 	struct producer *producer = torsh_producer_enter();
 
 	if (!producer)
 		return;
-	if (needs_usable_size)
+	if (!is_elsewhere && torsh_next_has_usable_size)
 		alloc.usable = torsh_next.malloc_usable_size(block);
 	torsh_producer_alloc(producer, &alloc, torsh_config.with_stack ? frame : NULL);
 	torsh_producer_leave(producer);
 }
 
-/* Apart from the recording, so that a hook has few instructions while nothing is recorded. */
-static inline void record_if_sent(void *block, size_t size, enum alloc_entry entry,
-				  const void *frame, bool needs_usable_size)
+/*
+ * Only a realloc's new block is sent, without its stack: the old one may be from before the pause.
+ */
+static __attribute__((noinline)) void record_in_pause(void *block, size_t size,
+						      enum alloc_entry entry, bool is_elsewhere)
+{
+	bool is_own = torsh_pause_is_own();
+
+	if (is_off() || (is_own && entry != ALLOC_REALLOC))
+		return;
+	if (!torsh_config.heap_rate)
+		record_alloc(block, size, entry, NULL, is_elsewhere);
+	else if (is_own)
+		torsh_sampler_resized_in_pause(block);
+	else
+		torsh_sampler_allocated(block, size, entry, NULL);
+}
+
+static inline void record_unpaused(void *block, size_t size, enum alloc_entry entry,
+				   const void *frame, bool is_elsewhere)
 {
 	if (__builtin_expect(!block, 0))
 		return;
-	if (__builtin_expect(torsh_pause_lasts(), 0)) {
-		if (is_off() || !is_sent_in_pause(entry))
-			return;
-		if (torsh_config.heap_rate && torsh_process->pid) {
-			torsh_sampler_resized_in_pause(block);
-			return;
-		}
-		frame = NULL;
-	}
 	if (torsh_config.heap_rate) {
 		torsh_sampler_allocated(block, size, entry, frame);
 		return;
 	}
-	record_alloc(block, size, entry, frame, needs_usable_size);
+	record_alloc(block, size, entry, frame, is_elsewhere);
+}
+
+/* Apart from the recording, so that a hook has few instructions while nothing is recorded. */
+static inline void record_if_sent(void *block, size_t size, enum alloc_entry entry,
+				  const void *frame, bool is_elsewhere)
+{
+	if (!torsh_pause_lasts())
+		record_unpaused(block, size, entry, frame, is_elsewhere);
+	else if (block)
+		record_in_pause(block, size, entry, is_elsewhere);
+}
+
+void torsh_heap_allocated_unpaused(void *block, size_t size, enum alloc_entry entry,
+				   const void *frame)
+{
+	record_unpaused(block, size, entry, frame, false);
 }
 
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
 {
-	record_if_sent(block, size, entry, frame, torsh_next_has_usable_size);
+	record_if_sent(block, size, entry, frame, false);
 }
 
 void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry,
 				    const void *frame)
 {
-	record_if_sent(block, size, entry, frame, false);
+	record_if_sent(block, size, entry, frame, true);
 }
 
 static void record_free(void *block, bool is_realloc)

@@ -7,10 +7,10 @@
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/producer/counter.h"
-#include "agent/producer/pause.h"
 #include "agent/producer/producer.h"
 #include "collectors/heap/sample_gap.h"
 #include "collectors/heap/sampled_blocks.h"
+#include "shim/pause.h"
 
 /* For a producer whose counts found no memory: they are lost, and counted as that. */
 static struct heap_counts spare_counts;
@@ -52,10 +52,11 @@ static void start(struct producer *producer)
 /* Count an allocation. Returns whether it is sampled. */
 static inline bool count_alloc(struct heap_sampler *sampler, size_t size)
 {
+	struct heap_counts *counts = sampler->counts;
 	uint32_t size_class = torsh_channel_size_class(size);
 
-	torsh_cpu_add(&sampler->counts->sizes[size_class].blocks, 1);
-	torsh_cpu_add(&sampler->counts->sizes[size_class].bytes, size);
+	torsh_cpu_add(&counts->sizes[size_class].blocks, 1);
+	torsh_cpu_add(&counts->sizes[size_class].bytes, size);
 	return !torsh_cpu_take(&sampler->bytes_left, (int64_t)(size + !size));
 }
 
@@ -117,15 +118,6 @@ void torsh_sampler_resized_in_pause(const void *block)
 	torsh_producer_leave(producer);
 }
 
-/*
- * A forked child reads its parent's flag until it has a channel: it gets one first, and that pause
- * ends.
- */
-static inline bool is_paused(void)
-{
-	return __builtin_expect(torsh_pause_lasts(), 0) && torsh_process->pid;
-}
-
 /* Whether the thread's counts may be changed without entering: nothing of it is in a hook. */
 static inline bool is_at_rest(const struct producer *producer)
 {
@@ -153,7 +145,7 @@ void torsh_sampler_allocated(void *block, size_t size, enum alloc_entry entry, c
 
 static __attribute__((noinline)) void freeing_slowly(void *block, bool is_sampled, bool is_realloc)
 {
-	bool is_not_counted = is_paused();
+	bool is_not_counted = torsh_pause_is_own();
 	struct producer *producer = torsh_producer_enter();
 
 	if (!producer)
@@ -174,7 +166,7 @@ static inline __attribute__((always_inline)) void free_unsampled(void *block, bo
 {
 	struct producer *producer = torsh_producer_self;
 
-	if (is_paused())
+	if (torsh_pause_is_own())
 		return;
 	if (__builtin_expect(is_at_rest(producer), 1))
 		torsh_cpu_add(&producer->sampler.counts->frees, 1);
@@ -205,12 +197,12 @@ void torsh_sampler_not_resized(void *block)
 			      .realloc_failed = {.address = (uintptr_t)block}};
 	struct producer *producer;
 
-	if (is_paused() && !torsh_producer_self->sampler.is_resizing)
+	if (torsh_pause_is_own() && !torsh_producer_self->sampler.is_resizing)
 		return;
 	producer = torsh_producer_enter();
 	if (!producer)
 		return;
-	if (producer->sampler.counts && !is_paused())
+	if (producer->sampler.counts && !torsh_pause_is_own())
 		torsh_cpu_add(&producer->sampler.counts->frees, UINT64_MAX);
 	if (producer->sampler.is_resizing) {
 		producer->sampler.is_resizing = false;

@@ -12,6 +12,7 @@
 #include "shim/hooks.h"
 #include "shim/libc/boot.h"
 #include "shim/libc/next.h"
+#include "shim/pause.h"
 
 /* Inner calls of an operator new or delete are recorded there. */
 static __attribute__((noinline)) void record_exception(void *p, size_t n, enum alloc_entry entry,
@@ -19,31 +20,38 @@ static __attribute__((noinline)) void record_exception(void *p, size_t n, enum a
 {
 	if (torsh_operators_contain(caller))
 		return;
-	torsh_heap_allocated(p, n, entry, frame);
+	torsh_heap_allocated_unpaused(p, n, entry, frame);
 	torsh_lsan_allocated(p);
 }
 
+/* For a hook that asked torsh_pause_is_own before the real call. */
 static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller,
 			  const void *frame)
 {
 	if (__builtin_expect(torsh_heap_exceptions, 0))
 		record_exception(p, n, entry, caller, frame);
 	else
-		torsh_heap_allocated(p, n, entry, frame);
+		torsh_heap_allocated_unpaused(p, n, entry, frame);
 }
 
 EXPORT void *malloc(size_t n)
 {
-	void *p = torsh_next.malloc(n);
+	void *p;
 
+	if (torsh_pause_is_own())
+		return torsh_next.malloc(n);
+	p = torsh_next.malloc(n);
 	record(p, n, ALLOC_MALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
 
 EXPORT void *calloc(size_t n, size_t size)
 {
-	void *p = torsh_next.calloc(n, size);
+	void *p;
 
+	if (torsh_pause_is_own())
+		return torsh_next.calloc(n, size);
+	p = torsh_next.calloc(n, size);
 	/* If the product overflows the real calloc has failed. */
 	record(p, n * size, ALLOC_CALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
@@ -53,7 +61,7 @@ static inline void release(void *p, const void *caller)
 {
 	if (__builtin_expect(torsh_boot_owns(p), 0))
 		return;
-	if (!torsh_operators_is_inner(caller))
+	if (!torsh_pause_is_for_good() && !torsh_operators_is_inner(caller))
 		torsh_heap_freeing(p);
 	torsh_next.free(p);
 }

@@ -9,6 +9,7 @@
 #define FIRST_BITS 12
 #define LAST_BITS 24
 #define GROWTH_BITS 2
+#define POPULATED_BITS 16 /* keys are spread: a few hundred touch all of a table of this size */
 
 struct key_entry {
 	_Atomic uint64_t key; /* set once */
@@ -71,6 +72,8 @@ static struct key_table *add_table(struct key_map *map, struct key_table *curren
 
 	if (!table)
 		return NULL;
+	if (bits <= POPULATED_BITS)
+		torsh_sys_populate(table, n_bytes);
 	table->older = current;
 	table->bits = bits;
 	/* Pairs with the acquire loads of newest. */

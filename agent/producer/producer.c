@@ -304,11 +304,16 @@ int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_byt
 
 void torsh_producer_add_python(struct producer *producer, struct stack_delta *delta)
 {
-	if (__builtin_expect(!producer->python, 0))
+	bool is_main = producer->tid == torsh_process->pid;
+
+	if (__builtin_expect(!producer->python, 0)) {
 		producer->python = torsh_producer_pages(producer, torsh_python_bytes());
+		/* The main thread runs all imports: its tables, looked up by hash, fill. */
+		if (producer->python && is_main)
+			torsh_sys_populate(producer->python, torsh_python_bytes());
+	}
 	if (producer->python)
-		torsh_python_merge(producer->python, producer->stack,
-				   producer->tid == torsh_process->pid, delta);
+		torsh_python_merge(producer->python, producer->stack, is_main, delta);
 }
 
 /* Inlined into its callers: they may run on a signal handler's small stack. */

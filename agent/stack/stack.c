@@ -42,8 +42,8 @@ struct stack *torsh_stack_create(void *pages)
 {
 	struct stack *s = pages;
 
-	torsh_suffixes_use(&s->suffixes, s->first_suffixes, N_FIRST_SUFFIXES, s->first_index,
-			   FIRST_SUFFIX_PAIR_BITS);
+	torsh_suffixes_use(&s->suffixes, s->first_suffixes, N_FIRST_SUFFIXES, N_FIRST_SUFFIXES,
+			   s->first_index, FIRST_SUFFIX_PAIR_BITS);
 	s->rules = s->first_rules;
 	s->rule_shift = 64 - FIRST_RULE_CACHE_BITS;
 	torsh_stack_reset(s);
@@ -65,7 +65,7 @@ static __attribute__((noinline)) void grow(struct stack *s)
 	s->grown = torsh_sys_pages(sizeof(*s->grown));
 	if (!s->grown)
 		return;
-	torsh_suffixes_use(&s->suffixes, s->grown->suffixes, N_SUFFIXES, s->grown->index,
+	torsh_suffixes_use(&s->suffixes, s->grown->suffixes, N_SUFFIXES, 0, s->grown->index,
 			   SUFFIX_PAIR_BITS);
 	s->rules = s->grown->rules;
 	s->rule_shift = 64 - RULE_CACHE_BITS;

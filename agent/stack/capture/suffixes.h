@@ -48,19 +48,22 @@ struct suffix_cache {
 	struct suffix *entries;
 	uint16_t (*index)[2];
 	uint32_t n_entries, n_used;
+	uint32_t n_populated; /* entries in pages that exist, or will exist once they are used */
 	uint32_t shift; /* for hashes: 64 less the bits of a pair's number */
 	uint32_t oldest; /* the next to be replaced once all are used */
 	uint16_t last; /* that the last capture used or added */
 };
 
-/* Use these entries and this index, both zeroed. */
+/* Use these entries, the first n_populated of them in populated pages, and this index, both zeroed. */
 static inline void torsh_suffixes_use(struct suffix_cache *cache, struct suffix *entries,
-				      uint32_t n_entries, uint16_t (*index)[2], uint32_t pair_bits)
+				      uint32_t n_entries, uint32_t n_populated,
+				      uint16_t (*index)[2], uint32_t pair_bits)
 {
 	*cache = (struct suffix_cache){.entries = entries,
 				       .index = index,
 				       .n_entries = n_entries,
 				       .n_used = 1,
+				       .n_populated = n_populated,
 				       .oldest = 1,
 				       .shift = 64 - pair_bits};
 }

@@ -382,7 +382,7 @@ static inline int torsh_channel_push_free(struct channel_header *header, struct 
 /* The class of a size: 0 for 0, else floor(log2(size)) + 1. */
 static inline uint32_t torsh_channel_size_class(uint64_t size)
 {
-	return size ? (64 - (uint32_t)__builtin_clzll(size)) % CHANNEL_SIZE_CLASSES : 0;
+	return size ? ((63 ^ (uint32_t)__builtin_clzll(size)) + 1) % CHANNEL_SIZE_CLASSES : 0;
 }
 
 /*

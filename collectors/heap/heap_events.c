@@ -63,7 +63,7 @@ static inline void record_unpaused(void *block, size_t size, enum alloc_entry en
 	record_alloc(block, size, entry, frame, is_elsewhere);
 }
 
-/* Apart from the recording, so that a hook has few instructions while nothing is recorded. */
+/* What records is apart, so that a hook has few instructions while nothing is recorded. */
 static inline void record_if_sent(void *block, size_t size, enum alloc_entry entry,
 				  const void *frame, bool is_elsewhere)
 {
@@ -90,21 +90,24 @@ void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry e
 	record_if_sent(block, size, entry, frame, true);
 }
 
-static void record_free(void *block, bool is_realloc)
+static __attribute__((noinline)) void send_free(const void *block, bool is_realloc)
 {
-	struct producer *producer;
+	struct producer *producer = torsh_producer_enter();
 
-	if (__builtin_expect(!block || is_off(), 0))
-		return;
-	if (torsh_config.heap_rate) {
-		torsh_sampler_freeing(block, is_realloc);
-		return;
-	}
-	producer = torsh_producer_enter();
 	if (!producer)
 		return;
 	torsh_producer_free(producer, (uintptr_t)block, is_realloc);
 	torsh_producer_leave(producer);
+}
+
+static inline __attribute__((always_inline)) void record_free(void *block, bool is_realloc)
+{
+	if (__builtin_expect(!block || is_off(), 0))
+		return;
+	if (torsh_config.heap_rate)
+		torsh_sampler_freeing(block, is_realloc);
+	else
+		send_free(block, is_realloc);
 }
 
 void torsh_heap_freeing(void *block)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/heap/sampler.h"
 
-#include <stdatomic.h>
 #include <sys/auxv.h>
 
 #include "agent/process/config.h"
@@ -10,7 +9,6 @@
 #include "agent/producer/producer.h"
 #include "collectors/heap/sample_gap.h"
 #include "collectors/heap/sampled_blocks.h"
-#include "shim/pause.h"
 
 /* For a producer whose counts found no memory: they are lost, and counted as that. */
 static struct heap_counts spare_counts;
@@ -49,17 +47,6 @@ static void start(struct producer *producer)
 	torsh_count(COUNTER_heap_counts_lost);
 }
 
-/* Count an allocation. Returns whether it is sampled. */
-static inline bool count_alloc(struct heap_sampler *sampler, size_t size)
-{
-	struct heap_counts *counts = sampler->counts;
-	uint32_t size_class = torsh_channel_size_class(size);
-
-	torsh_cpu_add(&counts->sizes[size_class].blocks, 1);
-	torsh_cpu_add(&counts->sizes[size_class].bytes, size);
-	return !torsh_cpu_take(&sampler->bytes_left, (int64_t)(size + !size));
-}
-
 /* The new block of a resize that is not sampled; the caller has entered the producer. */
 static void end_resize(struct producer *producer, const void *block)
 {
@@ -84,10 +71,8 @@ static void take_sample(struct producer *producer, const struct event_alloc *all
 	torsh_producer_alloc(producer, alloc, torsh_config.with_stack ? frame : NULL);
 }
 
-/* Whatever needs the producer entered. is_counted: the block was, and is a sample if is_sample. */
-static __attribute__((noinline)) void allocated_slowly(const struct event_alloc *alloc,
-						       const void *frame, bool is_counted,
-						       bool is_sample)
+void torsh_sampler_allocated_slowly(const struct event_alloc *alloc, const void *frame,
+				    bool is_counted, bool is_sample)
 {
 	struct producer *producer = torsh_producer_enter();
 
@@ -96,7 +81,7 @@ static __attribute__((noinline)) void allocated_slowly(const struct event_alloc 
 	if (!producer->sampler.counts)
 		start(producer);
 	if (!is_counted)
-		is_sample = count_alloc(&producer->sampler, alloc->size);
+		is_sample = torsh_sampler_count(&producer->sampler, alloc->size);
 	if (is_sample)
 		take_sample(producer, alloc, frame);
 	if (alloc->entry == ALLOC_REALLOC && producer->sampler.is_resizing)
@@ -118,32 +103,7 @@ void torsh_sampler_resized_in_pause(const void *block)
 	torsh_producer_leave(producer);
 }
 
-/* Whether the thread's counts may be changed without entering: nothing of it is in a hook. */
-static inline bool is_at_rest(const struct producer *producer)
-{
-	return atomic_load_explicit(&producer->state, memory_order_relaxed) == PRODUCER_IDLE &&
-	       producer->sampler.counts;
-}
-
-void torsh_sampler_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
-{
-	struct producer *producer = torsh_producer_self;
-	bool is_counted, is_sample = false;
-
-	is_counted = __builtin_expect(is_at_rest(producer), 1);
-	if (is_counted) {
-		is_sample = count_alloc(&producer->sampler, size);
-		if (__builtin_expect(!is_sample && (entry != ALLOC_REALLOC ||
-						    !producer->sampler.is_resizing),
-				     1))
-			return;
-	}
-	allocated_slowly(
-		&(struct event_alloc){.address = (uintptr_t)block, .size = size, .entry = entry},
-		frame, is_counted, is_sample);
-}
-
-static __attribute__((noinline)) void freeing_slowly(void *block, bool is_sampled, bool is_realloc)
+void torsh_sampler_freeing_slowly(void *block, bool is_sampled, bool is_realloc)
 {
 	bool is_not_counted = torsh_pause_is_own();
 	struct producer *producer = torsh_producer_enter();
@@ -161,34 +121,12 @@ static __attribute__((noinline)) void freeing_slowly(void *block, bool is_sample
 	torsh_producer_leave(producer);
 }
 
-/* A free of a block that is not sampled. */
-static inline __attribute__((always_inline)) void free_unsampled(void *block, bool is_realloc)
-{
-	struct producer *producer = torsh_producer_self;
-
-	if (torsh_pause_is_own())
-		return;
-	if (__builtin_expect(is_at_rest(producer), 1))
-		torsh_cpu_add(&producer->sampler.counts->frees, 1);
-	else
-		freeing_slowly(block, false, is_realloc);
-}
-
-/* Apart from the common case, which then has no frame. */
-static __attribute__((noinline)) void freeing_candidate(void *block, bool is_realloc)
+void torsh_sampler_freeing_candidate(void *block, bool is_realloc)
 {
 	if (torsh_sampled_blocks_remove(block))
-		freeing_slowly(block, true, is_realloc);
+		torsh_sampler_freeing_slowly(block, true, is_realloc);
 	else
-		free_unsampled(block, is_realloc);
-}
-
-void torsh_sampler_freeing(void *block, bool is_realloc)
-{
-	if (__builtin_expect(torsh_sampled_blocks_may_have(block), 0))
-		freeing_candidate(block, is_realloc);
-	else
-		free_unsampled(block, is_realloc);
+		torsh_sampler_freeing_unsampled(block, is_realloc);
 }
 
 void torsh_sampler_not_resized(void *block)

@@ -40,6 +40,9 @@ WAYS = (
 )
 STEPS = (BARE, NOOP_MODE, INPUTS, SAMPLED, ALL)
 
+# What a step takes more without anything that is ours: the noise, and what PyTorch does for any observer that sees inputs.
+LEAST = ((NOOP_MODE, "no-op"), (INPUTS, "an empty observer"))
+
 # Models of one process: name, steps a repeat, repeats.
 TINY = (("mlp", 400, 5),)
 LARGE = (("cnn", 10, 5), ("transformer", 10, 5), ("resnet18", 6, 5), ("dlrm", 10, 5), ("gpt", 2, 3))
@@ -123,9 +126,13 @@ def tiny_verdicts(mlp, verdicts):
 def large_verdicts(found, verdicts):
     for model, _, _ in LARGE:
         bare = lowest(found[model][BARE])
+        beside = [f"{words} {100 * added(found[model], name) / bare:+.1f} %" for name, words in LEAST
+                  if added(found[model], name) is not None]
+        noise = 100 * (added(found[model], NOOP_MODE) or 0) / bare if bare else 0
         for name, limit, words in ((ALL, 4, "everything"), (SAMPLED, 2, "everything with HEAP=sampled")):
             more = added(found[model], name)
-            verdicts.at_most(f"added to a step of a {model} by {words}", limit, more and 100 * more / bare, "%", "{:+.1f}")
+            verdicts.at_most(f"added to a step of a {model} by {words}", limit, more and 100 * more / bare, "%", "{:+.1f}",
+                             ", ".join(beside) or None, noise)
         if bare and bare < 1000 * LARGE_STEP_MS and not Options.is_smoke:
             progress(f"a step of {model} takes less than {LARGE_STEP_MS} ms: {bare / 1000:.1f}")
 

@@ -29,8 +29,12 @@ def added_ratio(walls, peer, ours=OURS):
     return geometric_mean(ratios), len(ratios)
 
 
+def with_note(text, note):
+    return text if note is None else f"{text} ({note})"
+
+
 class Verdicts:
-    """The targets, and whether they were reached."""
+    """The targets, and whether they were reached. A note stands behind what was measured: what it is to be read with."""
 
     def __init__(self):
         self.rows = []
@@ -39,10 +43,13 @@ class Verdicts:
         verdict = "not measured" if measured is None else "reached" if is_reached else "**missed**"
         self.rows.append([what, target, measured or "–", verdict])
 
-    def at_most(self, what, limit, value, unit, form="{:.1f}"):
-        self.add(what, f"≤ {limit} {unit}", None if value is None else f"{form.format(value)} {unit}",
+    def at_most(self, what, limit, value, unit, form="{:.1f}", note=None, noise=0):
+        """noise: by how much two runs of one thing differed; where that decides there is no verdict."""
+        self.add(what, f"≤ {limit} {unit}", None if value is None else with_note(f"{form.format(value)} {unit}", note),
                  value is not None and value <= limit)
+        if value is not None and abs(value - limit) < abs(noise):
+            self.rows[-1][-1] = "within the noise"
 
-    def at_least(self, what, limit, value, unit, form="{:.1f}"):
-        self.add(what, f"≥ {limit}{unit}", None if value is None else f"{form.format(value)}{unit}",
+    def at_least(self, what, limit, value, unit, form="{:.1f}", note=None):
+        self.add(what, f"≥ {limit}{unit}", None if value is None else with_note(f"{form.format(value)}{unit}", note),
                  value is not None and value >= limit)

@@ -29,11 +29,13 @@ def times_table(first, found):
 
 def process_sections(machine, verdicts):
     one = times_ms(run_modes(machine, "python -c pass", [machine.python, "-c", "pass"], 3 if Options.is_smoke else 31))
-    verdicts.at_most("start and exit of `python -c pass`, added", 3, one[OURS][0] - one[BARE][0], "ms", "{:.2f}")
+    verdicts.at_most("start and exit of `python -c pass`, added", 3, one[OURS][0] - one[BARE][0], "ms", "{:.2f}",
+                     note=f"bare {one[BARE][0]:.1f} ms")
     n = scaled(N_SHORT)
     loop = f"i=0; while [ $i -lt {n} ]; do /bin/true; i=$((i + 1)); done"
     tree = times_ms(run_modes(machine, "short processes", ["/bin/sh", "-c", loop], Options.rounds), n)
-    verdicts.at_most("a tree of 1,000 short processes, added for each", 1.5, tree[OURS][0] - tree[BARE][0], "ms", "{:.2f}")
+    verdicts.at_most("a tree of 1,000 short processes, added for each", 1.5, tree[OURS][0] - tree[BARE][0], "ms", "{:.2f}",
+                     note=f"bare {tree[BARE][0]:.2f} ms")
     return (["## Start and exit: ms", ""] + times_table("`python -c pass`", one)
             + ["## A tree of 1,000 short processes: ms for each", ""] + times_table("`/bin/true`, started by a shell", tree))
 

@@ -55,7 +55,7 @@ def operators_of_a_cell_are_counted():
     """PyTorch's Python, with the packages of the other environment behind its own."""
     places = run([environment_python("pytest"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], os.environ)
     cells = ["import torch\ntorch.ones(2) @ torch.ones(2)\n",
-             "%%torsh ops\nfor _ in range(3):\n    torch.mm(torch.ones(4, 4), torch.ones(4, 4))\n", "%%torsh ops\ntorch.ones(3) + 1\n"]
+             "%%torsh ops\nfor _ in range(3):\n    torch.mm(torch.ones(4, 4), torch.ones(4, 4))\n", "%%torsh ops\nx = torch.ones(3) + 1\n"]
     found = run_cells(lambda command, env: record(command, env=env)[0], cells, torch_python(), [places.stdout.decode().strip()])
     expect_equal([cell[0] for cell in found], ["None"] * 3, "errors")
     first, second = ({row.split()[-1]: int(row.split()[1]) for row in cell[1][-1][0].splitlines()[2:]} for cell in found[1:])

@@ -8,8 +8,15 @@
 #include <errno.h>
 #include <stdbool.h>
 
+/* A copy for each constant of an argument, see reader.is_far. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* No free and no alloc has as many bytes, with the 8 that are read for its last field. */
+#define FAR_BYTES 192u
+
 struct reader {
 	const uint8_t *at, *end;
+	bool is_far; /* the end is at least FAR_BYTES after the event's start: no read is checked */
 	bool is_short; /* a read went beyond the end */
 };
 
@@ -29,33 +36,34 @@ static uint64_t read_suffix(struct reader *in, uint32_t n)
 }
 
 /* n is 1 to 8. A load of 8 bytes that is then masked is faster than a copy of n bytes. */
-static inline uint64_t read_bytes(struct reader *in, uint32_t n)
+static ALWAYS_INLINE uint64_t read_bytes(struct reader *in, uint32_t n)
 {
+	static const uint64_t masks[] = {0,	     0xff,	   0xffff,	   0xffffff,
+					 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+					 UINT64_MAX};
 	uint64_t value;
 
-	if (__builtin_expect(in->end - in->at < 8, 0))
+	if (!in->is_far && in->end - in->at < 8)
 		return read_suffix(in, n);
 	memcpy(&value, in->at, 8);
 	in->at += n;
-	return value & UINT64_MAX >> (64 - 8 * n);
+	return value & masks[n];
 }
 
-static inline uint64_t read_stamp(struct codec *codec, struct reader *in, uint32_t lead)
+static ALWAYS_INLINE uint64_t read_stamp(struct codec *codec, struct reader *in, uint32_t lead)
 {
 	return codec->stamp + read_bytes(in, 1u << (lead >> 2 & 3));
 }
 
-static inline int read_address(const struct codec *codec, struct reader *in, uint32_t code,
-			       uint64_t *address)
+static ALWAYS_INLINE int read_address(const struct codec *codec, struct reader *in, uint32_t code,
+				      uint64_t *address)
 {
 	static const uint8_t bytes[] = {1, 1, 2, 3, 4, 6};
 	uint64_t value;
 
-	if (code == 6)
-		return -EPROTO;
-	if (code == 7) {
+	if (__builtin_expect(code >= 6, 0)) {
 		*address = read_bytes(in, 8);
-		return 0;
+		return code == 6 ? -EPROTO : 0;
 	}
 	value = read_bytes(in, bytes[code]);
 	if (code == 0)
@@ -71,7 +79,7 @@ static inline void cache_address(struct codec *codec, uint64_t address)
 	codec->addresses[torsh_codec_address_slot(codec->unit)] = address;
 }
 
-static void read_ids(struct reader *in, struct codec_stack *stack, uint32_t n)
+static ALWAYS_INLINE void read_ids(struct reader *in, struct codec_stack *stack, uint32_t n)
 {
 	stack->n = n;
 	for (uint32_t i = 0; i < n; i++)
@@ -85,8 +93,9 @@ static void use_change(struct codec_stack *stack, const struct codec_change *cha
 	stack->form = CODEC_STACK_GIVEN;
 	stack->pop = change->words[0] & 0xffff;
 	stack->n = n <= CODEC_CHANGE_IDS ? n : CODEC_CHANGE_IDS;
-	for (uint32_t i = 0; i < CODEC_CHANGE_IDS; i++)
-		stack->ids[i] = (uint32_t)(change->words[(i + 1) / 2] >> (i & 1 ? 0 : 32));
+	/* Of little-endian words: the ids are in order. */
+	memcpy(stack->ids, (const uint8_t *)change->words + sizeof(uint32_t),
+	       CODEC_CHANGE_IDS * sizeof(uint32_t));
 }
 
 static void cache_change(struct codec *codec, struct codec_stack *stack)
@@ -97,8 +106,8 @@ static void cache_change(struct codec *codec, struct codec_stack *stack)
 	codec->changes[stack->recent] = change;
 }
 
-static int read_stack(const struct codec *codec, struct reader *in, uint32_t form,
-		      struct codec_stack *stack)
+static ALWAYS_INLINE int read_stack(const struct codec *codec, struct reader *in, uint32_t form,
+				    struct codec_stack *stack)
 {
 	stack->form = form;
 	switch (form) {
@@ -118,7 +127,8 @@ static int read_stack(const struct codec *codec, struct reader *in, uint32_t for
 	return 0;
 }
 
-static long decode_free(struct codec *codec, struct reader *in, uint32_t lead, struct event *event)
+static ALWAYS_INLINE long decode_free(struct codec *codec, struct reader *in, uint32_t lead,
+				      struct event *event)
 {
 	uint64_t stamp, address;
 
@@ -134,8 +144,8 @@ static long decode_free(struct codec *codec, struct reader *in, uint32_t lead, s
 	return 1;
 }
 
-static long decode_alloc(struct codec *codec, struct reader *in, uint32_t lead, struct event *event,
-			 struct codec_stack *stack)
+static ALWAYS_INLINE long decode_alloc(struct codec *codec, struct reader *in, uint32_t lead,
+				       struct event *event, struct codec_stack *stack)
 {
 	uint32_t second = (uint32_t)read_bytes(in, 1), form = second >> 2 & 3;
 	uint64_t stamp, address;
@@ -218,20 +228,27 @@ static int unpack_stack(struct reader *payload, struct event *event, struct code
 	return 0;
 }
 
-static long decode_cold(struct codec *codec, struct reader *in, uint32_t lead, struct event *event,
-			struct codec_stack *stack)
+/* `in` is behind the lead byte. Returns the result of torsh_codec_decode. */
+static __attribute__((noinline)) long decode_cold(struct codec *codec, struct reader in,
+						  uint32_t lead, struct event *event,
+						  struct codec_stack *stack)
 {
-	uint32_t id = (uint32_t)read_bytes(in, 1), n_bytes = (uint32_t)read_bytes(in, 2);
-	struct reader payload = {.at = in->at, .end = in->at + n_bytes};
+	const uint8_t *begin = in.at - 1;
+	uint32_t id, n_bytes;
+	struct reader payload;
 	uint64_t stamp;
 
+	in.is_far = false;
+	id = (uint32_t)read_bytes(&in, 1);
+	n_bytes = (uint32_t)read_bytes(&in, 2);
+	payload = (struct reader){.at = in.at, .end = in.at + n_bytes};
 	if ((lead & 0xf0) || id < 8 || id >= EVENT_ID_END || n_bytes > CODEC_EVENT_MAX)
-		return in->is_short ? 0 : -EPROTO;
-	if (in->is_short || (size_t)(in->end - in->at) < n_bytes)
+		return in.is_short ? 0 : -EPROTO;
+	if (in.is_short || (size_t)(in.end - in.at) < n_bytes)
 		return 0;
-	in->at += n_bytes;
-	stamp = read_stamp(codec, in, lead);
-	if (in->is_short)
+	in.at += n_bytes;
+	stamp = read_stamp(codec, &in, lead);
+	if (in.is_short)
 		return 0;
 	event->id = id;
 	unpack(&payload, event);
@@ -244,22 +261,19 @@ static long decode_cold(struct codec *codec, struct reader *in, uint32_t lead, s
 		torsh_codec_start(codec, stamp);
 	}
 	codec->stamp = event->stamp = stamp;
-	return 1;
+	return in.at - begin;
 }
 
-long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes,
-			struct event *event, struct codec_stack *stack)
+/* Returns the result of torsh_codec_decode. */
+static __attribute__((noinline)) long decode_near(struct codec *codec, struct reader in,
+						  struct event *event, struct codec_stack *stack)
 {
-	struct reader in = {.at = bytes, .end = bytes + n_bytes};
+	const uint8_t *begin = in.at;
 	uint32_t lead = (uint32_t)read_bytes(&in, 1);
 	long result;
 
 	if (in.is_short)
 		return 0;
-	stack->form = CODEC_STACK_SAME;
-	stack->pop = stack->n = 0;
-	stack->recent = CODEC_NOT_RECENT;
-	stack->is_repeated = false;
 	switch (lead & 3) {
 	case CODEC_FREE:
 		result = decode_free(codec, &in, lead, event);
@@ -268,14 +282,48 @@ long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_byte
 		result = decode_alloc(codec, &in, lead, event, stack);
 		break;
 	case CODEC_COLD:
-		result = decode_cold(codec, &in, lead, event, stack);
-		break;
+		return decode_cold(codec, in, lead, event, stack);
 	default:
 		return -EPROTO;
 	}
-	if (stack->form == CODEC_STACK_RECENT)
-		stack->form = CODEC_STACK_GIVEN;
+	return result > 0 ? in.at - begin : result;
+}
+
+/* Functions of their own, because they need few registers. */
+static __attribute__((noinline)) long decode_far_free(struct codec *codec, const uint8_t *bytes,
+						      struct event *event)
+{
+	struct reader in = {.at = bytes + 1, .is_far = true};
+	long result = decode_free(codec, &in, *bytes, event);
+
 	return result > 0 ? in.at - bytes : result;
+}
+
+static __attribute__((noinline)) long decode_far_alloc(struct codec *codec, const uint8_t *bytes,
+						       struct event *event,
+						       struct codec_stack *stack)
+{
+	struct reader in = {.at = bytes + 1, .is_far = true};
+	long result = decode_alloc(codec, &in, *bytes, event, stack);
+
+	return result > 0 ? in.at - bytes : result;
+}
+
+long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes,
+			struct event *event, struct codec_stack *stack)
+{
+	stack->form = CODEC_STACK_SAME;
+	stack->pop = stack->n = 0;
+	stack->recent = CODEC_NOT_RECENT;
+	stack->is_repeated = false;
+	if (__builtin_expect(n_bytes >= FAR_BYTES, 1)) {
+		if ((*bytes & 3) == CODEC_FREE)
+			return decode_far_free(codec, bytes, event);
+		if ((*bytes & 3) == CODEC_ALLOC)
+			return decode_far_alloc(codec, bytes, event, stack);
+	}
+	return decode_near(codec, (struct reader){.at = bytes, .end = bytes + n_bytes}, event,
+			   stack);
 }
 
 #define EVENT(id, NAME, name, text) enum { BYTES_OF_##NAME = 0

@@ -36,7 +36,7 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
 	consumer->depth = 0;
 	memset(consumer->changes, 0, sizeof(consumer->changes));
 	memset(consumer->hashed, 0, sizeof(consumer->hashed));
-	consumer->stack = 0;
+	consumer->stack = consumer->site = 0;
 	consumer->bound = consumer->busy_head = consumer->busy_since_ns = 0;
 	consumer->n_decoded = consumer->n_bytes = 0;
 	consumer->heap = (struct heap_producer){0};

@@ -25,7 +25,7 @@ struct consumed_event {
 	uint64_t stamp;
 	uint64_t address;
 	uint64_t size, usable;
-	uint32_t stack_or_site; /* ALLOC: heap site; others: stack */
+	uint32_t stack_or_site; /* ALLOC: heap site; cold events: stack; others: not set */
 	uint16_t id; /* enum event_id */
 	uint16_t entry; /* ALLOC: enum alloc_entry */
 };
@@ -76,6 +76,7 @@ struct ring_consumer {
 	uint32_t hashes[STACK_DEPTH_MAX + CODEC_CHANGE_IDS];
 	uint32_t path[STACK_DEPTH_MAX + CODEC_CHANGE_IDS];
 	uint32_t stack; /* the thread's: path[depth] */
+	uint32_t site; /* of that stack; 0: not looked up yet */
 	struct hashed_change hashed[CODEC_RECENT];
 	struct consumer_change changes[CODEC_RECENT];
 

@@ -16,12 +16,16 @@
 
 struct staged {
 	uint32_t event; /* among the consumer's events; NO_EVENT: only the stack changes */
-	bool is_alloc, has_stack, is_change, is_repeated;
-	/* of a change: the frames that stay, and the new ones in the batch */
-	uint32_t depth, first, n;
+	bool is_alloc, has_stack, is_change;
+	bool is_unknown; /* the site must be looked up */
+	/* of a change: how many frames stay, the new ones, and the hashes of the paths there */
+	uint32_t depth, n;
+	const uint32_t *numbers, *hashes;
 	uint32_t recent; /* as in codec_stack */
-	uint32_t stack, site; /* site 0: not looked up yet */
-	struct consumer_change *change; /* that stores the site, or NULL */
+	bool is_repeated;
+	uint32_t stack;
+	uint32_t site; /* of a change: that of its stack; 0: not looked up yet */
+	struct consumer_change *change; /* of a change: that stores the site, or NULL */
 };
 
 struct batch {
@@ -29,22 +33,30 @@ struct batch {
 	struct consumer_tables *tables;
 	uint32_t n, n_frames;
 	struct staged items[BATCH_EVENTS];
+	/* frames that must be looked up, and the hashes of the paths that end there */
 	uint32_t numbers[BATCH_FRAMES + CODEC_CHANGE_IDS];
-	uint32_t hashes[BATCH_FRAMES + CODEC_CHANGE_IDS]; /* of the paths that end there */
+	uint32_t hashes[BATCH_FRAMES + CODEC_CHANGE_IDS];
+	/* by item; copied, because a later change of the batch may replace it */
+	struct hashed_change repeated[BATCH_EVENTS];
 };
 
 /* ---- from bytes to hashes -------------------------------------------------------------------- */
 
-/* Copy the hashes if the same change was made to the same path before. */
-static bool repeat_hashes(struct batch *batch, const struct codec_stack *stack, uint32_t *hashes)
+/*
+ * Copy the hashes if the same change was made to the same path before: its frames are hardly ever
+ * looked up then.
+ */
+static bool repeat_hashes(struct batch *batch, struct staged *staged, uint32_t *hashes)
 {
-	const struct hashed_change *hashed = &batch->consumer->hashed[stack->recent];
+	const struct hashed_change *hashed = &batch->consumer->hashed[staged->recent];
+	struct hashed_change *copy = &batch->repeated[batch->n];
 
-	if (hashed->n != stack->n || hashed->base != hashes[0] || !hashed->n)
+	if (hashed->n != staged->n || hashed->base != hashes[0] || !hashed->n)
 		return false;
 	memcpy(hashes + 1, hashed->hashes, sizeof(hashed->hashes));
-	memcpy(&batch->hashes[batch->n_frames], hashed->hashes, sizeof(hashed->hashes));
-	memcpy(&batch->numbers[batch->n_frames], hashed->numbers, sizeof(hashed->numbers));
+	*copy = *hashed;
+	staged->numbers = copy->numbers;
+	staged->hashes = copy->hashes;
 	return true;
 }
 
@@ -93,18 +105,21 @@ static const char *stage_change(struct batch *batch, struct staged *staged,
 	hashes = &consumer->hashes[depth];
 	consumer->depth = depth + stack->n;
 	staged->is_change = true;
+	staged->site = 0;
+	staged->change = NULL;
 	staged->is_repeated = stack->is_repeated;
 	staged->recent = stack->recent;
 	staged->depth = depth;
-	staged->first = batch->n_frames;
 	staged->n = stack->n;
-	if (!stack->is_repeated || !repeat_hashes(batch, stack, hashes)) {
-		why = hash_frames(batch, stack, hashes);
-		if (why)
-			return why;
-		if (stack->recent != CODEC_NOT_RECENT)
-			keep_hashes(batch, stack, hashes[0]);
-	}
+	if (stack->is_repeated && repeat_hashes(batch, staged, hashes))
+		return NULL;
+	why = hash_frames(batch, stack, hashes);
+	if (why)
+		return why;
+	if (stack->recent != CODEC_NOT_RECENT)
+		keep_hashes(batch, stack, hashes[0]);
+	staged->numbers = &batch->numbers[batch->n_frames];
+	staged->hashes = &batch->hashes[batch->n_frames];
 	batch->n_frames += stack->n;
 	return NULL;
 }
@@ -131,6 +146,18 @@ static void take_cold(struct ring_consumer *consumer, const struct event *event)
 	consumer->cold[consumer->n_events] = *event;
 }
 
+/* A free or the first half of a realloc: its stack is not used, so nothing waits for the batch. */
+static void take_free(struct batch *batch, const struct event *event)
+{
+	struct ring_consumer *consumer = batch->consumer;
+	struct consumed_event *out = &consumer->events[consumer->n_events++];
+
+	out->stamp = event->stamp;
+	out->id = (uint16_t)event->id;
+	out->address = event->free.address;
+	torsh_live_prefetch(&batch->tables->heap->live, out->address);
+}
+
 /*
  * Returns NULL, or the reason why the event is invalid. STACK events only change the stack; others
  * wait to be folded.
@@ -143,7 +170,9 @@ static const char *stage_event(struct batch *batch, const struct event *event,
 	struct staged *staged = &batch->items[batch->n];
 	const char *why = NULL;
 
-	*staged = (struct staged){.event = NO_EVENT, .has_stack = stack->form != CODEC_STACK_NONE};
+	staged->event = NO_EVENT;
+	staged->is_alloc = staged->is_change = staged->is_unknown = false;
+	staged->has_stack = stack->form != CODEC_STACK_NONE;
 	if (stack->form == CODEC_STACK_GIVEN)
 		why = stage_change(batch, staged, stack);
 	if (why)
@@ -153,19 +182,10 @@ static const char *stage_event(struct batch *batch, const struct event *event,
 		return NULL;
 	out->stamp = event->stamp;
 	out->id = (uint16_t)event->id;
-	switch (event->id) {
-	case EVENT_ALLOC:
+	if (event->id == EVENT_ALLOC)
 		why = stage_alloc(batch, staged, event, out);
-		break;
-	case EVENT_FREE:
-	case EVENT_REALLOC_BEGIN:
-		out->address = event->free.address;
-		torsh_live_prefetch(&batch->tables->heap->live, out->address);
-		break;
-	default:
+	else
 		take_cold(consumer, event);
-		break;
-	}
 	if (!why)
 		staged->event = consumer->n_events++;
 	return why;
@@ -204,18 +224,20 @@ static void follow_change(struct batch *batch, struct staged *staged)
 	if (!staged->is_repeated || !repeat_change(consumer, staged, path)) {
 		for (uint32_t i = 0; i < staged->n; i++)
 			path[i + 1] = torsh_stacks_push(batch->tables->stacks, path[i],
-							batch->numbers[staged->first + i],
-							batch->hashes[staged->first + i]);
+							staged->numbers[i], staged->hashes[i]);
 		if (staged->recent != CODEC_NOT_RECENT)
 			keep_change(consumer, staged, path);
 	}
 	consumer->stack = path[staged->n];
 }
 
-static void find_stacks(struct batch *batch)
+/* Returns true if the site of an allocation must be looked up. */
+static bool find_stacks(struct batch *batch)
 {
+	struct ring_consumer *consumer = batch->consumer;
 	struct stack_table *stacks = batch->tables->stacks;
 	struct heap *heap = batch->tables->heap;
+	bool is_known = consumer->site != 0, is_any_unknown = false;
 
 	for (uint32_t i = 0; i < batch->n_frames; i++)
 		torsh_stacks_prefetch_row(stacks, batch->hashes[i]);
@@ -224,49 +246,66 @@ static void find_stacks(struct batch *batch)
 	for (uint32_t i = 0; i < batch->n; i++) {
 		struct staged *staged = &batch->items[i];
 
-		if (staged->is_change)
+		if (staged->is_change) {
 			follow_change(batch, staged);
-		staged->stack = staged->has_stack ? batch->consumer->stack : 0;
-		if (staged->is_alloc && !staged->site)
-			torsh_site_prefetch(&heap->site_index, staged->stack);
+			is_known = staged->site != 0;
+		}
+		staged->stack = staged->has_stack ? consumer->stack : 0;
+		if (!staged->is_alloc || !staged->has_stack || is_known)
+			continue;
+		torsh_site_prefetch(&heap->site_index, staged->stack);
+		staged->is_unknown = is_known = is_any_unknown = true;
 	}
+	return is_any_unknown;
 }
 
 /* ---- from stacks to sites -------------------------------------------------------------------- */
 
-static void find_site(struct heap *heap, struct staged *staged)
-{
-	struct consumer_change *change = staged->change;
-
-	staged->site = torsh_heap_site(heap, staged->stack);
-	/* A later change of the batch may have replaced this one. */
-	if (change && change->n && change->path[change->n - 1] == staged->stack)
-		change->site = staged->site;
-}
-
-static void find_sites(struct batch *batch)
+static void prefetch_sites(struct batch *batch)
 {
 	struct heap *heap = batch->tables->heap;
 
 	for (uint32_t i = 0; i < batch->n; i++) {
-		if (batch->items[i].is_alloc && !batch->items[i].site)
+		if (batch->items[i].is_unknown)
 			torsh_site_prefetch_item(&heap->site_index, torsh_heap_site_stacks(heap),
 						 batch->items[i].stack);
 	}
-	for (uint32_t i = 0; i < batch->n; i++) {
-		struct staged *staged = &batch->items[i];
+}
 
+/* Sets the consumer's site. */
+static void find_site(struct batch *batch, const struct staged *staged)
+{
+	struct consumer_change *change = staged->is_change ? staged->change : NULL;
+	uint32_t site = torsh_heap_site(batch->tables->heap, staged->stack);
+
+	batch->consumer->site = site;
+	/* A later change of the batch may have replaced this one. */
+	if (change && change->n && change->path[change->n - 1] == staged->stack)
+		change->site = site;
+}
+
+/* Give each event its stack or site. */
+static void take_sites(struct batch *batch)
+{
+	struct ring_consumer *consumer = batch->consumer;
+	struct heap *heap = batch->tables->heap;
+
+	for (uint32_t i = 0; i < batch->n; i++) {
+		const struct staged *staged = &batch->items[i];
+
+		if (staged->is_change)
+			consumer->site = staged->site;
 		if (staged->event == NO_EVENT)
 			continue;
-		if (staged->is_alloc && !staged->site)
-			find_site(heap, staged);
-		batch->consumer->events[staged->event].stack_or_site =
-			staged->is_alloc ? staged->site : staged->stack;
-	}
-	for (uint32_t i = 0; i < batch->n; i++) {
-		if (batch->items[i].is_alloc)
-			torsh_site_totals_prefetch(&heap->totals,
-						   &heap->sites[batch->items[i].site]);
+		if (!staged->is_alloc) {
+			consumer->events[staged->event].stack_or_site = staged->stack;
+			continue;
+		}
+		if (staged->is_unknown)
+			find_site(batch, staged);
+		consumer->events[staged->event].stack_or_site =
+			staged->has_stack ? consumer->site : 0;
+		torsh_site_totals_prefetch(&heap->totals, &heap->sites[consumer->site]);
 	}
 }
 
@@ -293,8 +332,11 @@ static bool fill_batch(struct batch *batch, const char **why)
 		 */
 		if (n == 0)
 			return false;
-		*why = n < 0 ? "it sent bytes that are no event"
-			     : stage_event(batch, &event, &stack);
+		if (n > 0 && (event.id == EVENT_FREE || event.id == EVENT_REALLOC_BEGIN))
+			take_free(batch, &event);
+		else
+			*why = n < 0 ? "it sent bytes that are no event"
+				     : stage_event(batch, &event, &stack);
 		if (*why)
 			return false;
 		consumer->n_decoded++;
@@ -305,14 +347,18 @@ static bool fill_batch(struct batch *batch, const char **why)
 
 static void decode(struct ring_consumer *consumer, struct consumer_tables *tables)
 {
-	struct batch batch = {.consumer = consumer, .tables = tables};
+	struct batch batch;
 	const char *why = NULL;
 	bool has_more;
 
+	/* Not initialised whole: its arrays are large. */
+	batch.consumer = consumer;
+	batch.tables = tables;
 	do {
 		has_more = fill_batch(&batch, &why);
-		find_stacks(&batch);
-		find_sites(&batch);
+		if (find_stacks(&batch))
+			prefetch_sites(&batch);
+		take_sites(&batch);
 	} while (has_more);
 	if (why)
 		torsh_ring_consumer_break(consumer, why);

@@ -133,7 +133,7 @@ void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, bool
 		torsh_session_heap_name_step(heap->session_heap, stamp, name, is_by_optimizer);
 }
 
-static void keep_ended(struct heap *heap, const struct live_block *block)
+static __attribute__((noinline)) void keep_ended(struct heap *heap, const struct live_block *block)
 {
 	heap->ended = torsh_array_reserve(heap->ended, heap->n_ended, &heap->ended_capacity,
 					  sizeof(*heap->ended));
@@ -154,7 +154,8 @@ static inline void count_lifetime(struct heap *heap, const struct live_block *bl
 }
 
 /* The caller has updated the sum. */
-static void leave_site(struct heap *heap, const struct live_block *block)
+static inline __attribute__((always_inline)) void leave_site(struct heap *heap,
+							     const struct live_block *block)
 {
 	if (__builtin_expect(block->stamp != STAMP_UNKNOWN, 1))
 		count_lifetime(heap, block);
@@ -164,7 +165,8 @@ static void leave_site(struct heap *heap, const struct live_block *block)
 	count_usable(heap, block, -1);
 }
 
-static void end_block(struct heap *heap, const struct live_block *block, uint64_t stamp)
+static inline __attribute__((always_inline)) void
+end_block(struct heap *heap, const struct live_block *block, uint64_t stamp)
 {
 	struct sample_weight weight = torsh_heap_weigh(heap, block);
 
@@ -172,9 +174,16 @@ static void end_block(struct heap *heap, const struct live_block *block, uint64_
 	leave_site(heap, block);
 }
 
-static void end_unseen(struct heap *heap, const struct live_block *block, uint64_t stamp)
+/* Not inlined, for all except the common free. */
+static __attribute__((noinline)) void end_rarely(struct heap *heap, const struct live_block *block,
+						 uint64_t stamp)
 {
 	end_block(heap, block, stamp);
+}
+
+static void end_unseen(struct heap *heap, const struct live_block *block, uint64_t stamp)
+{
+	end_rarely(heap, block, stamp);
 	heap->implicit_frees++;
 }
 
@@ -270,8 +279,8 @@ static inline uint32_t keep_block(struct heap *heap, const struct heap_producer 
 	return alloc->site;
 }
 
-static void count_alloc(struct heap *heap, struct heap_producer *producer,
-			const struct heap_alloc *alloc)
+static inline void count_alloc(struct heap *heap, struct heap_producer *producer,
+			       const struct heap_alloc *alloc)
 {
 	static const struct scope none;
 
@@ -315,28 +324,34 @@ static inline struct sample_weight weigh_new(struct heap *heap, const struct hea
 	return torsh_sampling_weigh(&heap->sampling, alloc->site, alloc->size);
 }
 
+/* The sum changes once, from the old block to the new. */
+static __attribute__((noinline)) void end_realloc(struct heap *heap, struct heap_producer *producer,
+						  const struct heap_alloc *alloc)
+{
+	struct sample_weight old = torsh_heap_weigh(heap, &producer->old);
+
+	torsh_peak_tracker_change(&heap->tracker, alloc->stamp, alloc->weight.blocks - old.blocks,
+				  alloc->weight.bytes - old.bytes);
+	leave_site(heap, &producer->old);
+	producer->is_reallocating = false;
+	producer->frees++;
+	heap->frees++;
+	heap->reallocs++;
+}
+
 void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer, struct heap_alloc *alloc)
 {
 	bool is_move = alloc->is_realloc && producer->is_reallocating;
-	struct sample_weight old;
 	uint32_t site;
 
 	alloc->weight = weigh_new(heap, alloc);
 	site = keep_block(heap, producer, alloc);
-	if (is_move) {
-		old = torsh_heap_weigh(heap, &producer->old);
-		torsh_peak_tracker_change(&heap->tracker, alloc->stamp,
-					  alloc->weight.blocks - old.blocks,
-					  alloc->weight.bytes - old.bytes);
-		leave_site(heap, &producer->old);
-		producer->is_reallocating = false;
-		producer->frees++;
-		heap->frees++;
-		heap->reallocs++;
+	if (__builtin_expect(is_move, 0)) {
+		end_realloc(heap, producer, alloc);
 	} else {
 		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, alloc->weight.blocks,
 					  alloc->weight.bytes);
-		if (alloc->is_realloc)
+		if (__builtin_expect(alloc->is_realloc, 0))
 			torsh_heap_end_unknown(heap, producer);
 	}
 	if (__builtin_expect(heap->sampling.rate != 0, 0))
@@ -407,7 +422,7 @@ static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_
 	heap->frees++;
 	if (producer->last_alloc == address)
 		count_temporary(heap, producer, producer->last_site, small.size);
-	end_block(heap, &small, stamp);
+	end_rarely(heap, &small, stamp);
 }
 
 /* Returns true if a block at producer->last_alloc is that allocation's. */
@@ -470,7 +485,7 @@ void torsh_heap_realloc_unsampled(struct heap *heap, struct heap_producer *produ
 	producer->is_reallocating = false;
 	heap->frees++;
 	heap->reallocs++;
-	end_block(heap, &producer->old, stamp);
+	end_rarely(heap, &producer->old, stamp);
 }
 
 void torsh_heap_leave_out_stacks(struct heap *heap, bool is_so, uint32_t stack)

@@ -161,7 +161,8 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 	}
 }
 
-static void add_point(struct process_state *state, uint64_t stamp)
+/* Not inlined, as what else is rare: the common path stays short. */
+static __attribute__((noinline)) void add_point(struct process_state *state, uint64_t stamp)
 {
 	torsh_series_add(&state->series, &(struct series_point){
 						 .stamp = stamp,
@@ -179,8 +180,9 @@ static bool has_stack(uint32_t id)
 	       id == EVENT_PROGRAM_BREAK;
 }
 
-static void keep_event(struct process_state *state, const struct ring_consumer *consumer,
-		       uint32_t i, uint64_t stamp)
+static __attribute__((noinline)) void keep_event(struct process_state *state,
+						 const struct ring_consumer *consumer, uint32_t i,
+						 uint64_t stamp)
 {
 	const struct consumed_event *event = &consumer->events[i];
 	struct columns_event row = {.at_ns = torsh_clock_to_ns(&state->clock, stamp),
@@ -212,7 +214,7 @@ static void keep_event(struct process_state *state, const struct ring_consumer *
 	}
 }
 
-static void pass_pause_edges(struct process_state *state, uint64_t stamp)
+static __attribute__((noinline)) void pass_pause_edges(struct process_state *state, uint64_t stamp)
 {
 	while (state->n_edges_passed < state->n_pause_edges &&
 	       state->pause_edges[state->n_edges_passed] <= stamp)
@@ -223,7 +225,7 @@ static void pass_pause_edges(struct process_state *state, uint64_t stamp)
 	state->heap.was_paused = true;
 }
 
-static uint64_t take_stamp(struct process_state *state, uint64_t stamp)
+static inline uint64_t take_stamp(struct process_state *state, uint64_t stamp)
 {
 	if (__builtin_expect(stamp < state->last_stamp, 0)) {
 		state->late_events++;
@@ -241,8 +243,8 @@ static uint64_t take_stamp(struct process_state *state, uint64_t stamp)
  * Apply pauses: drop new blocks, and let a reallocated known block keep its stack. Returns 0 if
  * nothing of the event is left.
  */
-static bool take_pause(struct process_state *state, struct ring_consumer *consumer, uint32_t i,
-		       uint64_t stamp)
+static __attribute__((noinline)) bool
+take_pause(struct process_state *state, struct ring_consumer *consumer, uint32_t i, uint64_t stamp)
 {
 	struct consumed_event *event = &consumer->events[i];
 
@@ -272,39 +274,31 @@ static bool take_pause(struct process_state *state, struct ring_consumer *consum
 	return false;
 }
 
-void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,
-			      uint32_t i)
+static inline void keep_columns(struct process_state *state, const struct ring_consumer *consumer,
+				uint32_t i, uint64_t stamp)
+{
+	if (__builtin_expect(state->columns != NULL, 0))
+		keep_event(state, consumer, i, stamp);
+	else if (__builtin_expect(state->columns_failed, 0))
+		state->losses[WRITER_LOSS_events_unkept]++;
+}
+
+/* Not inlined: the common path stays short. */
+static __attribute__((noinline)) void
+fold_rare(struct process_state *state, struct ring_consumer *consumer, uint32_t i, uint64_t stamp)
 {
 	const struct consumed_event *event = &consumer->events[i];
-	uint64_t stamp = take_stamp(state, event->stamp);
 
-	state->n_folded++;
-	if (__builtin_expect(state->n_edges_passed, 0) && !take_pause(state, consumer, i, stamp))
-		return;
 	if (EVENT_IS_TIMELINE(event->id)) {
 		torsh_process_timeline_keep(state, consumer, i, stamp);
 		return;
 	}
 	/* Program events become Unfollowed rows; their texts are in the channel. */
-	if (state->columns && event->id != EVENT_PROGRAM)
-		keep_event(state, consumer, i, stamp);
-	else if (__builtin_expect(state->columns_failed, 0))
-		state->losses[WRITER_LOSS_events_unkept]++;
+	if (event->id != EVENT_PROGRAM)
+		keep_columns(state, consumer, i, stamp);
+	else
+		state->losses[WRITER_LOSS_events_unkept] += state->columns_failed != 0;
 	switch (event->id) {
-	case EVENT_ALLOC:
-		torsh_heap_alloc(&state->heap, &consumer->heap,
-				 &(struct heap_alloc){
-					 .stamp = stamp,
-					 .address = event->address,
-					 .size = event->size,
-					 .usable = event->usable,
-					 .site = event->stack_or_site,
-					 .is_realloc = event->entry == ALLOC_REALLOC,
-				 });
-		break;
-	case EVENT_FREE:
-		torsh_heap_free(&state->heap, &consumer->heap, stamp, event->address);
-		break;
 	case EVENT_REALLOC_BEGIN:
 		torsh_heap_realloc_begin(&state->heap, &consumer->heap, stamp, event->address);
 		break;
@@ -325,6 +319,40 @@ void torsh_process_state_fold(struct process_state *state, struct ring_consumer 
 		consumer->cold[i].stamp = stamp;
 		fold_cold(state, &consumer->cold[i], event->stack_or_site);
 		break;
+	}
+}
+
+static inline void fold_alloc(struct process_state *state, struct ring_consumer *consumer,
+			      const struct consumed_event *event, uint64_t stamp)
+{
+	torsh_heap_alloc(&state->heap, &consumer->heap,
+			 &(struct heap_alloc){
+				 .stamp = stamp,
+				 .address = event->address,
+				 .size = event->size,
+				 .usable = event->usable,
+				 .site = event->stack_or_site,
+				 .is_realloc = event->entry == ALLOC_REALLOC,
+			 });
+}
+
+void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,
+			      uint32_t i)
+{
+	const struct consumed_event *event = &consumer->events[i];
+	uint64_t stamp = take_stamp(state, event->stamp);
+
+	state->n_folded++;
+	if (__builtin_expect(state->n_edges_passed, 0) && !take_pause(state, consumer, i, stamp))
+		return;
+	if (event->id == EVENT_FREE) {
+		keep_columns(state, consumer, i, stamp);
+		torsh_heap_free(&state->heap, &consumer->heap, stamp, event->address);
+	} else if (__builtin_expect(event->id == EVENT_ALLOC, 1)) {
+		keep_columns(state, consumer, i, stamp);
+		fold_alloc(state, consumer, event, stamp);
+	} else {
+		fold_rare(state, consumer, i, stamp);
 	}
 }
 

@@ -128,19 +128,10 @@ void torsh_site_totals_change_one(struct site_totals_table *table, struct heap_s
 					bytes);
 }
 
-static void note_label(uint32_t *of_site, uint32_t label, bool is_first)
-{
-	if (is_first)
-		*of_site = label;
-	else if (*of_site != label)
-		*of_site = HEAP_SCOPES_DIFFER;
-}
-
 static bool count_one(struct site_totals_table *table, struct heap_site *site, uint64_t size,
 		      const struct scope *scope)
 {
-	if (site->has_totals || !site->has_block || site->is_counted ||
-	    size != site->size_or_totals)
+	if (!site->has_block || site->is_counted || size != site->size_or_totals)
 		return false;
 	if ((scope->operator| scope->module) &&
 	    !set_context(table, site,
@@ -154,28 +145,22 @@ static bool count_one(struct site_totals_table *table, struct heap_site *site, u
 void torsh_site_totals_count_sample(struct site_totals_table *table, struct heap_site *site,
 				    int64_t n, int64_t bytes, const struct scope *scope)
 {
-	struct site_totals *totals = torsh_site_totals_need(table, site);
-
-	note_label(&totals->scope.operator, scope->operator, !totals->allocs);
-	note_label(&totals->scope.module, scope->module, !totals->allocs);
-	totals->allocs += (uint64_t)n;
-	totals->alloc_bytes += (uint64_t)bytes;
+	torsh_site_totals_note(torsh_site_totals_need(table, site), n, bytes, scope);
 }
 
-void torsh_site_totals_count(struct site_totals_table *table, struct heap_site *site, uint64_t size,
-			     const struct scope *scope)
+void torsh_site_totals_count_one(struct site_totals_table *table, struct heap_site *site,
+				 uint64_t size, const struct scope *scope)
 {
 	if (!count_one(table, site, size, scope))
 		torsh_site_totals_count_sample(table, site, 1, (int64_t)size, scope);
 }
 
-void torsh_site_totals_count_temporary(struct site_totals_table *table, struct heap_site *site,
-				       uint64_t size)
+void torsh_site_totals_count_one_temporary(struct site_totals_table *table, struct heap_site *site,
+					   uint64_t size)
 {
 	struct site_totals *totals;
 
-	if (!site->has_totals && site->has_block && !site->is_temporary &&
-	    size == site->size_or_totals) {
+	if (site->has_block && !site->is_temporary && size == site->size_or_totals) {
 		site->is_temporary = true;
 		return;
 	}

@@ -109,16 +109,60 @@ static inline void torsh_site_totals_change(struct site_totals_table *table, str
 		torsh_site_totals_change_one(table, site, tracker, step, n, bytes);
 }
 
+static inline void torsh_site_totals_note_label(uint32_t *of_site, uint32_t label, bool is_first)
+{
+	if (is_first)
+		*of_site = label;
+	else if (__builtin_expect(*of_site != label, 0))
+		*of_site = HEAP_SCOPES_DIFFER;
+}
+
+/* Add n allocations in a scope. */
+static inline void torsh_site_totals_note(struct site_totals *totals, int64_t n, int64_t bytes,
+					  const struct scope *scope)
+{
+	torsh_site_totals_note_label(&totals->scope.operator, scope->operator, !totals->allocs);
+	torsh_site_totals_note_label(&totals->scope.module, scope->module, !totals->allocs);
+	totals->allocs += (uint64_t)n;
+	totals->alloc_bytes += (uint64_t)bytes;
+}
+
+/* Slow path of torsh_site_totals_count. */
+void torsh_site_totals_count_one(struct site_totals_table *table, struct heap_site *site,
+				 uint64_t size, const struct scope *scope);
+
 /* Count an allocation in a scope. */
-void torsh_site_totals_count(struct site_totals_table *table, struct heap_site *site, uint64_t size,
-			     const struct scope *scope);
+static inline void torsh_site_totals_count(struct site_totals_table *table, struct heap_site *site,
+					   uint64_t size, const struct scope *scope)
+{
+	if (__builtin_expect(site->has_totals, 1))
+		torsh_site_totals_note(&table->items[site->size_or_totals], 1, (int64_t)size,
+				       scope);
+	else
+		torsh_site_totals_count_one(table, site, size, scope);
+}
 
 /* Count the blocks and bytes that a sample stands for. */
 void torsh_site_totals_count_sample(struct site_totals_table *table, struct heap_site *site,
 				    int64_t n, int64_t bytes, const struct scope *scope);
 
+/* Slow path of torsh_site_totals_count_temporary. */
+void torsh_site_totals_count_one_temporary(struct site_totals_table *table, struct heap_site *site,
+					   uint64_t size);
+
 /* Count a block that was temporary. */
-void torsh_site_totals_count_temporary(struct site_totals_table *table, struct heap_site *site,
-				       uint64_t size);
+static inline void torsh_site_totals_count_temporary(struct site_totals_table *table,
+						     struct heap_site *site, uint64_t size)
+{
+	struct site_totals *totals;
+
+	if (__builtin_expect(!site->has_totals, 0)) {
+		torsh_site_totals_count_one_temporary(table, site, size);
+		return;
+	}
+	totals = &table->items[site->size_or_totals];
+	totals->temporary++;
+	totals->temporary_bytes += size;
+}
 
 #endif

@@ -251,13 +251,12 @@ static inline void keep_live(struct heap *heap, const struct heap_producer *prod
 	struct live_block before, block = {.address = alloc->address,
 					   .size = alloc->size,
 					   .usable = usable_of(heap, alloc),
-					   .stamp = relative_stamp(heap, alloc->stamp),
+					   .stamp = producer->last_stamp,
 					   .site = alloc->site};
 
 	if (__builtin_expect(block.stamp == heap->last_alloc_stamp, 0))
 		block.owner = producer->number + 1;
 	heap->last_alloc_stamp = block.stamp;
-
 	if (__builtin_expect(torsh_live_put(&heap->live, &block, &before), 0))
 		end_unseen(heap, &before, alloc->stamp);
 	count_usable(heap, &block, 1);
@@ -290,7 +289,6 @@ static inline void count_alloc(struct heap *heap, struct heap_producer *producer
 	producer->allocs++;
 	producer->alloc_bytes += alloc->size;
 	producer->last_alloc = alloc->address;
-	producer->last_stamp = relative_stamp(heap, alloc->stamp);
 	producer->last_site = alloc->site;
 	if (__builtin_expect(heap->sampling.rate != 0, 0))
 		torsh_site_totals_count_sample(&heap->totals, &heap->sites[alloc->site],
@@ -345,6 +343,7 @@ void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer, struct 
 	uint32_t site;
 
 	alloc->weight = weigh_new(heap, alloc);
+	producer->last_stamp = relative_stamp(heap, alloc->stamp);
 	site = keep_block(heap, producer, alloc);
 	if (__builtin_expect(is_move, 0)) {
 		end_realloc(heap, producer, alloc);

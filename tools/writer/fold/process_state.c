@@ -161,8 +161,7 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 	}
 }
 
-/* Not inlined, as what else is rare: the common path stays short. */
-static __attribute__((noinline)) void add_point(struct process_state *state, uint64_t stamp)
+static void add_point(struct process_state *state, uint64_t stamp)
 {
 	torsh_series_add(&state->series, &(struct series_point){
 						 .stamp = stamp,
@@ -180,9 +179,8 @@ static bool has_stack(uint32_t id)
 	       id == EVENT_PROGRAM_BREAK;
 }
 
-static __attribute__((noinline)) void keep_event(struct process_state *state,
-						 const struct ring_consumer *consumer, uint32_t i,
-						 uint64_t stamp)
+static void keep_event(struct process_state *state, const struct ring_consumer *consumer,
+		       uint32_t i, uint64_t stamp)
 {
 	const struct consumed_event *event = &consumer->events[i];
 	struct columns_event row = {.at_ns = torsh_clock_to_ns(&state->clock, stamp),
@@ -214,7 +212,7 @@ static __attribute__((noinline)) void keep_event(struct process_state *state,
 	}
 }
 
-static __attribute__((noinline)) void pass_pause_edges(struct process_state *state, uint64_t stamp)
+static void pass_pause_edges(struct process_state *state, uint64_t stamp)
 {
 	while (state->n_edges_passed < state->n_pause_edges &&
 	       state->pause_edges[state->n_edges_passed] <= stamp)
@@ -225,7 +223,7 @@ static __attribute__((noinline)) void pass_pause_edges(struct process_state *sta
 	state->heap.was_paused = true;
 }
 
-static inline uint64_t take_stamp(struct process_state *state, uint64_t stamp)
+static uint64_t take_stamp(struct process_state *state, uint64_t stamp)
 {
 	if (__builtin_expect(stamp < state->last_stamp, 0)) {
 		state->late_events++;
@@ -274,31 +272,45 @@ take_pause(struct process_state *state, struct ring_consumer *consumer, uint32_t
 	return false;
 }
 
-static inline void keep_columns(struct process_state *state, const struct ring_consumer *consumer,
-				uint32_t i, uint64_t stamp)
+static inline void fold_alloc(struct process_state *state, struct ring_consumer *consumer,
+			      const struct consumed_event *event, uint64_t stamp)
 {
-	if (__builtin_expect(state->columns != NULL, 0))
-		keep_event(state, consumer, i, stamp);
-	else if (__builtin_expect(state->columns_failed, 0))
-		state->losses[WRITER_LOSS_events_unkept]++;
+	torsh_heap_alloc(&state->heap, &consumer->heap,
+			 &(struct heap_alloc){
+				 .stamp = stamp,
+				 .address = event->address,
+				 .size = event->size,
+				 .usable = event->usable,
+				 .site = event->stack_or_site,
+				 .is_realloc = event->entry == ALLOC_REALLOC,
+			 });
 }
 
-/* Not inlined: the common path stays short. */
-static __attribute__((noinline)) void
-fold_rare(struct process_state *state, struct ring_consumer *consumer, uint32_t i, uint64_t stamp)
+static __attribute__((noinline)) void fold_any(struct process_state *state,
+					       struct ring_consumer *consumer, uint32_t i)
 {
 	const struct consumed_event *event = &consumer->events[i];
+	uint64_t stamp = take_stamp(state, event->stamp);
 
+	state->n_folded++;
+	if (state->n_edges_passed && !take_pause(state, consumer, i, stamp))
+		return;
 	if (EVENT_IS_TIMELINE(event->id)) {
 		torsh_process_timeline_keep(state, consumer, i, stamp);
 		return;
 	}
 	/* Program events become Unfollowed rows; their texts are in the channel. */
-	if (event->id != EVENT_PROGRAM)
-		keep_columns(state, consumer, i, stamp);
-	else
-		state->losses[WRITER_LOSS_events_unkept] += state->columns_failed != 0;
+	if (state->columns && event->id != EVENT_PROGRAM)
+		keep_event(state, consumer, i, stamp);
+	else if (state->columns_failed)
+		state->losses[WRITER_LOSS_events_unkept]++;
 	switch (event->id) {
+	case EVENT_ALLOC:
+		fold_alloc(state, consumer, event, stamp);
+		break;
+	case EVENT_FREE:
+		torsh_heap_free(&state->heap, &consumer->heap, stamp, event->address);
+		break;
 	case EVENT_REALLOC_BEGIN:
 		torsh_heap_realloc_begin(&state->heap, &consumer->heap, stamp, event->address);
 		break;
@@ -322,39 +334,34 @@ fold_rare(struct process_state *state, struct ring_consumer *consumer, uint32_t 
 	}
 }
 
-static inline void fold_alloc(struct process_state *state, struct ring_consumer *consumer,
-			      const struct consumed_event *event, uint64_t stamp)
+/* Returns true if an allocation or a free at the stamp changes nothing but the heap. */
+static inline bool is_plain(const struct process_state *state, uint64_t stamp)
 {
-	torsh_heap_alloc(&state->heap, &consumer->heap,
-			 &(struct heap_alloc){
-				 .stamp = stamp,
-				 .address = event->address,
-				 .size = event->size,
-				 .usable = event->usable,
-				 .site = event->stack_or_site,
-				 .is_realloc = event->entry == ALLOC_REALLOC,
-			 });
+	return stamp >= state->last_stamp && stamp < state->series.next_stamp &&
+	       stamp < state->next_pause_edge && !state->n_edges_passed && !state->columns &&
+	       !state->columns_failed;
 }
 
+/* The common path has few branches and needs few registers; fold_any does the same for any event. */
 void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,
 			      uint32_t i)
 {
 	const struct consumed_event *event = &consumer->events[i];
-	uint64_t stamp = take_stamp(state, event->stamp);
+	uint64_t stamp = event->stamp;
 
-	state->n_folded++;
-	if (__builtin_expect(state->n_edges_passed, 0) && !take_pause(state, consumer, i, stamp))
+	if (__builtin_expect(event->id > EVENT_FREE || !is_plain(state, stamp), 0)) {
+		fold_any(state, consumer, i);
 		return;
-	if (event->id == EVENT_FREE) {
-		keep_columns(state, consumer, i, stamp);
-		torsh_heap_free(&state->heap, &consumer->heap, stamp, event->address);
-	} else if (__builtin_expect(event->id == EVENT_ALLOC, 1)) {
-		keep_columns(state, consumer, i, stamp);
-		fold_alloc(state, consumer, event, stamp);
-	} else {
-		fold_rare(state, consumer, i, stamp);
 	}
+	state->last_stamp = stamp;
+	state->n_folded++;
+	if (event->id == EVENT_ALLOC)
+		fold_alloc(state, consumer, event, stamp);
+	else
+		torsh_heap_free(&state->heap, &consumer->heap, stamp, event->address);
 }
+
+_Static_assert(EVENT_ALLOC == 1 && EVENT_FREE == 2, "no other event has a lower number");
 
 bool torsh_process_state_is_executing(const struct process_state *state)
 {

@@ -115,17 +115,18 @@ static inline struct live_place torsh_live_page_add(struct live_page *page, uint
 	}
 }
 
-/* Empty the slot of a block with that hash. */
-static inline void torsh_live_page_clear(struct live_page *page, uint64_t hash,
+/* Empty the slot of a block with that hash. Returns true if it was in the first bucket for it. */
+static inline bool torsh_live_page_clear(struct live_page *page, uint64_t hash,
 					 struct live_place place)
 {
-	uint32_t at = (uint32_t)(place.bucket - page->buckets);
+	uint32_t at = (uint32_t)(place.bucket - page->buckets),
+		 home = torsh_live_page_home(page, hash);
 
-	for (uint32_t i = torsh_live_page_home(page, hash); __builtin_expect(i != at, 0);
-	     i = torsh_live_page_after(page, i))
+	for (uint32_t i = home; __builtin_expect(i != at, 0); i = torsh_live_page_after(page, i))
 		torsh_bucket_unpass(&page->buckets[i]);
 	torsh_bucket_clear(place.bucket, place.slot);
 	page->n_blocks--;
+	return home == at;
 }
 
 #endif

@@ -11,10 +11,9 @@
 /* of a wide block: its entry and key, the block, and their share of the map's slots */
 #define WIDE_BYTES (sizeof(struct hash_entry) + sizeof(struct live_block) + 48)
 
-/* Two shifts, because a shift by 64, which depth 0 would need, is undefined. */
 static uint64_t page_number(const struct live_table *table, uint64_t hash)
 {
-	return hash >> 1 >> (63 - table->depth);
+	return hash >> (64 - table->depth);
 }
 
 static struct live_page *page_of(const struct live_table *table, uint64_t hash)
@@ -108,8 +107,9 @@ static __attribute__((noinline)) struct live_page *grow(struct live_table *table
 
 void torsh_live_create(struct live_table *table)
 {
-	*table = (struct live_table){.directory = torsh_memory_new(1, sizeof(table->directory[0]))};
-	table->directory[0] = torsh_live_page_create(FIRST_BUCKETS, 0);
+	*table = (struct live_table){.directory = torsh_memory_new(2, sizeof(table->directory[0])),
+				     .depth = 1};
+	table->directory[0] = table->directory[1] = torsh_live_page_create(FIRST_BUCKETS, 0);
 }
 
 static void free_wide(void *block)
@@ -176,7 +176,12 @@ bool torsh_live_take(struct live_table *table, uint64_t address, struct live_blo
 	block->address = address;
 	if (!torsh_slot_get(place.bucket->slots[place.slot], block))
 		take_wide(table, address, block);
-	torsh_live_page_clear(page, hash, place);
+	table->vacancy = (struct live_vacancy){
+		.address = torsh_live_page_clear(page, hash, place) ? address : 0,
+		.page = page,
+		.bucket = place.bucket,
+		.slot = place.slot,
+	};
 	table->n_blocks--;
 	return true;
 }
@@ -203,15 +208,36 @@ static __attribute__((noinline)) void replace(struct live_table *table, struct l
 		add_wide(table, block);
 }
 
+/* Put a block where the one at its address was before: the page is not full. */
+static inline void fill_vacancy(struct live_table *table, const struct live_block *block,
+				uint64_t rest)
+{
+	struct live_vacancy *vacancy = &table->vacancy;
+
+	vacancy->page->n_blocks++;
+	torsh_bucket_set(vacancy->bucket, vacancy->slot, block, rest);
+	if (__builtin_expect(rest == REST_WIDE, 0))
+		add_wide(table, block);
+	table->n_blocks++;
+	vacancy->address = 0;
+}
+
 bool torsh_live_put(struct live_table *table, const struct live_block *block,
 		    struct live_block *before)
 {
-	uint64_t hash = torsh_live_hash(block->address), rest = torsh_slot_rest(block);
-	struct live_page *page = page_of(table, hash);
+	uint64_t hash, rest = torsh_slot_rest(block);
+	struct live_page *page;
 	struct live_place place;
 
+	if (table->vacancy.address == block->address) {
+		fill_vacancy(table, block, rest);
+		return false;
+	}
+	table->vacancy.address = 0;
 	if (__builtin_expect(!torsh_slot_fits(block->address), 0))
 		return put_wide(table, block, before);
+	hash = torsh_live_hash(block->address);
+	page = page_of(table, hash);
 	place = torsh_live_page_find(page, hash, block->address);
 	if (__builtin_expect(place.bucket != NULL, 0)) {
 		replace(table, place, block, rest, before);
@@ -331,6 +357,7 @@ void torsh_live_sift(struct live_table *table, is_moved_function *is_moved, void
 {
 	uint64_t n = UINT64_C(1) << table->depth;
 
+	table->vacancy.address = 0;
 	for (uint64_t i = 0; i < n;) {
 		struct live_page *page = table->directory[i];
 

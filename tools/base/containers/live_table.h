@@ -34,10 +34,20 @@ struct live_block {
 };
 
 struct live_page;
+struct live_bucket;
+
+/* The slot that the latest removal emptied: allocators give out first what was freed last. */
+struct live_vacancy {
+	uint64_t address; /* 0: none, or a block was added since */
+	struct live_page *page;
+	struct live_bucket *bucket; /* where the address belongs first */
+	uint32_t slot;
+};
 
 struct live_table {
 	struct live_page **directory; /* 1 << depth entries, by the upper bits of the hash */
-	uint32_t depth;
+	uint32_t depth; /* at least 1, so that page numbers take one shift */
+	struct live_vacancy vacancy;
 	uint64_t n_blocks;
 	struct hash_map wide; /* by address: pointers to struct live_block */
 };

@@ -124,38 +124,51 @@ static const char *stage_change(struct batch *batch, struct staged *staged,
 	return NULL;
 }
 
-/* Returns NULL, or the reason why the event is invalid. */
-static const char *stage_alloc(struct batch *batch, struct staged *staged,
-			       const struct event *event, struct consumed_event *out)
+/* Returns the next of the consumer's events, which counts once n_events is higher. */
+static inline struct consumed_event *next_event(struct batch *batch, const struct event *event)
 {
+	struct ring_consumer *consumer = batch->consumer;
+	struct consumed_event *out = &consumer->events[consumer->n_events];
+
+	out->stamp = event->stamp;
+	out->id = (uint16_t)event->id;
+	return out;
+}
+
+/* Returns NULL, or the reason why the event is invalid. */
+static inline const char *take_alloc(struct batch *batch, const struct event *event)
+{
+	struct consumed_event *out = next_event(batch, event);
+
 	if (!event->alloc.address || event->alloc.size > LIVE_SIZE_MAX)
 		return "it allocated a block that can't be";
-	staged->is_alloc = true;
 	out->address = event->alloc.address;
 	out->size = event->alloc.size;
 	out->usable = event->alloc.usable;
 	out->entry = (uint16_t)event->alloc.entry;
+	out->stack_or_site = batch->consumer->site;
 	torsh_live_prefetch(&batch->tables->heap->live, out->address);
 	return NULL;
 }
 
-static void take_cold(struct ring_consumer *consumer, const struct event *event)
+static void take_cold(struct batch *batch, const struct event *event)
 {
+	struct ring_consumer *consumer = batch->consumer;
+
+	next_event(batch, event);
 	if (!consumer->cold)
 		consumer->cold = torsh_memory_new(RING_CONSUMER_EVENTS, sizeof(*consumer->cold));
 	consumer->cold[consumer->n_events] = *event;
 }
 
 /* A free or the first half of a realloc: its stack is not used, so nothing waits for the batch. */
-static void take_free(struct batch *batch, const struct event *event)
+static inline void take_free(struct batch *batch, const struct event *event)
 {
-	struct ring_consumer *consumer = batch->consumer;
-	struct consumed_event *out = &consumer->events[consumer->n_events++];
+	struct consumed_event *out = next_event(batch, event);
 
-	out->stamp = event->stamp;
-	out->id = (uint16_t)event->id;
 	out->address = event->free.address;
 	torsh_live_prefetch(&batch->tables->heap->live, out->address);
+	batch->consumer->n_events++;
 }
 
 /*
@@ -165,29 +178,44 @@ static void take_free(struct batch *batch, const struct event *event)
 static const char *stage_event(struct batch *batch, const struct event *event,
 			       const struct codec_stack *stack)
 {
-	struct ring_consumer *consumer = batch->consumer;
-	struct consumed_event *out = &consumer->events[consumer->n_events];
 	struct staged *staged = &batch->items[batch->n];
 	const char *why = NULL;
 
 	staged->event = NO_EVENT;
-	staged->is_alloc = staged->is_change = staged->is_unknown = false;
+	staged->is_alloc = event->id == EVENT_ALLOC;
+	staged->is_change = staged->is_unknown = false;
 	staged->has_stack = stack->form != CODEC_STACK_NONE;
 	if (stack->form == CODEC_STACK_GIVEN)
 		why = stage_change(batch, staged, stack);
+	if (!why && staged->is_alloc)
+		why = take_alloc(batch, event);
 	if (why)
 		return why;
 	batch->n++;
 	if (event->id == EVENT_STACK)
 		return NULL;
-	out->stamp = event->stamp;
-	out->id = (uint16_t)event->id;
-	if (event->id == EVENT_ALLOC)
-		why = stage_alloc(batch, staged, event, out);
-	else
-		take_cold(consumer, event);
-	if (!why)
-		staged->event = consumer->n_events++;
+	if (!staged->is_alloc)
+		take_cold(batch, event);
+	staged->event = batch->consumer->n_events++;
+	return NULL;
+}
+
+static inline const char *take_event(struct batch *batch, const struct event *event,
+				     const struct codec_stack *stack)
+{
+	struct ring_consumer *consumer = batch->consumer;
+	const char *why;
+
+	if (event->id == EVENT_FREE || event->id == EVENT_REALLOC_BEGIN) {
+		take_free(batch, event);
+		return NULL;
+	}
+	if (event->id != EVENT_ALLOC || stack->form != CODEC_STACK_SAME || batch->n ||
+	    !consumer->site)
+		return stage_event(batch, event, stack);
+	/* Nothing was staged: the consumer's site is that of its stack. */
+	why = take_alloc(batch, event);
+	consumer->n_events += !why;
 	return why;
 }
 
@@ -311,38 +339,44 @@ static void take_sites(struct batch *batch)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+static inline bool has_room(const struct batch *batch)
+{
+	return batch->n < BATCH_EVENTS && batch->n_frames <= BATCH_FRAMES - CODEC_STACK_IDS;
+}
+
 /* Decode events until the batch is full. Returns true if there may be more. */
 static bool fill_batch(struct batch *batch, const char **why)
 {
 	struct ring_consumer *consumer = batch->consumer;
+	const uint8_t *at = consumer->bytes + consumer->begin,
+		      *end = consumer->bytes + consumer->end;
 	struct codec_stack stack;
 	struct event event;
+	bool has_more = true;
 
 	batch->n = batch->n_frames = 0;
-	while (batch->n < BATCH_EVENTS && batch->n_frames <= BATCH_FRAMES - CODEC_STACK_IDS) {
-		long n;
+	while (has_room(batch)) {
+		long n = 0;
 
-		if (consumer->n_events == RING_CONSUMER_EVENTS || consumer->begin == consumer->end)
-			return false;
-		n = torsh_codec_decode(&consumer->codec, consumer->bytes + consumer->begin,
-				       consumer->end - consumer->begin, &event, &stack);
+		if (at < end && consumer->n_events < RING_CONSUMER_EVENTS)
+			n = torsh_codec_decode(&consumer->codec, at, (size_t)(end - at), &event,
+					       &stack);
+		if (n < 0)
+			*why = "it sent bytes that are no event";
+		else if (n > 0)
+			*why = take_event(batch, &event, &stack);
 		/*
 		 * Copies end at event boundaries; an event is cut only if the ring was not copied
 		 * whole.
 		 */
-		if (n == 0)
-			return false;
-		if (n > 0 && (event.id == EVENT_FREE || event.id == EVENT_REALLOC_BEGIN))
-			take_free(batch, &event);
-		else
-			*why = n < 0 ? "it sent bytes that are no event"
-				     : stage_event(batch, &event, &stack);
-		if (*why)
-			return false;
+		has_more = n > 0 && !*why;
+		if (!has_more)
+			break;
 		consumer->n_decoded++;
-		consumer->begin += (uint32_t)n;
+		at += n;
 	}
-	return true;
+	consumer->begin = (uint32_t)(at - consumer->bytes);
+	return has_more;
 }
 
 static void decode(struct ring_consumer *consumer, struct consumer_tables *tables)

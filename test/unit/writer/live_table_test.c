@@ -160,6 +160,42 @@ static void a_table_is_like_an_array(void **state)
 	free(model.blocks);
 }
 
+static bool is_of_others(void *context, const struct live_block *block)
+{
+	struct model *model = context;
+	uint32_t place = place_of(block);
+
+	assert_same_block(block, &model->blocks[place]);
+	if (place % 9 == 8)
+		return false;
+	model->blocks[place].address = 0;
+	model->n_live--;
+	return true;
+}
+
+/* Most changes are of the slot that the one before changed. Of all kinds of addresses. */
+static void few_addresses_are_like_an_array(void **state)
+{
+	struct model model = new_model();
+	struct live_table table;
+	uint64_t random = 7;
+	uint32_t place = 0;
+
+	(void)state;
+	torsh_live_create(&table);
+	for (uint32_t i = 0; i < 100000; i++) {
+		if (random_below(&random, 3) == 0)
+			place = 191 - 16 * (uint32_t)random_below(&random, 12);
+		change_one(&table, &model, place, &random);
+		if (i % 1000 == 0)
+			assert_same_blocks(&table, &model);
+		if (i % 10000 == 0)
+			torsh_live_sift(&table, is_of_others, &model);
+	}
+	torsh_live_destroy(&table);
+	free(model.blocks);
+}
+
 /* Near the hash: slots hold multiples of 8 below 1 << 48, which are all there are. */
 static uint64_t narrow_address_near(uint64_t hash, uint64_t *random)
 {
@@ -267,19 +303,6 @@ static void a_block_that_is_there_is_replaced(void **state)
 	torsh_live_destroy(&table);
 }
 
-static bool is_of_others(void *context, const struct live_block *block)
-{
-	struct model *model = context;
-	uint32_t place = place_of(block);
-
-	assert_same_block(block, &model->blocks[place]);
-	if (place % 9 == 8)
-		return false;
-	model->blocks[place].address = 0;
-	model->n_live--;
-	return true;
-}
-
 static void what_is_sifted_out_is_gone_with_its_memory(void **state)
 {
 	struct model model = new_model();
@@ -372,6 +395,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_is_like_an_array),
+		cmocka_unit_test(few_addresses_are_like_an_array),
 		cmocka_unit_test(addresses_that_collide_are_kept_apart),
 		cmocka_unit_test(neighbours_are_kept_apart),
 		cmocka_unit_test(a_block_that_is_there_is_replaced),

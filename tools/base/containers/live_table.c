@@ -133,7 +133,7 @@ void torsh_live_destroy(struct live_table *table)
 	*table = (struct live_table){0};
 }
 
-void torsh_live_prefetch(const struct live_table *table, uint64_t address)
+void torsh_live_prefetch_far(const struct live_table *table, uint64_t address)
 {
 	uint64_t hash = torsh_live_hash(address);
 	const struct live_page *page = page_of(table, hash);
@@ -158,25 +158,45 @@ bool torsh_live_find(const struct live_table *table, uint64_t address, struct li
 	       find_wide(table, address, block);
 }
 
+/* Remove the block at the address, which is in the latest slot. */
+static inline void take_latest(struct live_table *table, uint64_t address, struct live_block *block)
+{
+	struct live_latest *latest = &table->latest;
+
+	block->address = address;
+	if (!torsh_slot_get(latest->bucket->slots[latest->slot], block))
+		take_wide(table, address, block);
+	torsh_bucket_clear(latest->bucket, latest->slot);
+	latest->is_there = false;
+	latest->page->n_blocks--;
+	table->n_blocks--;
+}
+
 bool torsh_live_take(struct live_table *table, uint64_t address, struct live_block *block)
 {
-	uint64_t hash = torsh_live_hash(address);
-	struct live_page *page = page_of(table, hash);
+	struct live_page *page;
 	struct live_place place;
+	uint64_t hash;
 
+	if (table->latest.address == address && table->latest.is_there) {
+		take_latest(table, address, block);
+		return true;
+	}
 	if (__builtin_expect(!torsh_slot_fits(address), 0)) {
 		if (!take_wide(table, address, block))
 			return false;
 		table->n_blocks--;
 		return true;
 	}
+	hash = torsh_live_hash(address);
+	page = page_of(table, hash);
 	place = torsh_live_page_find(page, hash, address);
 	if (__builtin_expect(!place.bucket, 0))
 		return false;
 	block->address = address;
 	if (!torsh_slot_get(place.bucket->slots[place.slot], block))
 		take_wide(table, address, block);
-	table->vacancy = (struct live_vacancy){
+	table->latest = (struct live_latest){
 		.address = torsh_live_page_clear(page, hash, place) ? address : 0,
 		.page = page,
 		.bucket = place.bucket,
@@ -208,18 +228,18 @@ static __attribute__((noinline)) void replace(struct live_table *table, struct l
 		add_wide(table, block);
 }
 
-/* Put a block where the one at its address was before: the page is not full. */
-static inline void fill_vacancy(struct live_table *table, const struct live_block *block,
-				uint64_t rest)
+/* Put a block into the latest slot, which had its address: the page is not full. */
+static inline void put_latest(struct live_table *table, const struct live_block *block,
+			      uint64_t rest)
 {
-	struct live_vacancy *vacancy = &table->vacancy;
+	struct live_latest *latest = &table->latest;
 
-	vacancy->page->n_blocks++;
-	torsh_bucket_set(vacancy->bucket, vacancy->slot, block, rest);
+	torsh_bucket_set(latest->bucket, latest->slot, block, rest);
 	if (__builtin_expect(rest == REST_WIDE, 0))
 		add_wide(table, block);
+	latest->is_there = true;
+	latest->page->n_blocks++;
 	table->n_blocks++;
-	vacancy->address = 0;
 }
 
 bool torsh_live_put(struct live_table *table, const struct live_block *block,
@@ -229,11 +249,10 @@ bool torsh_live_put(struct live_table *table, const struct live_block *block,
 	struct live_page *page;
 	struct live_place place;
 
-	if (table->vacancy.address == block->address) {
-		fill_vacancy(table, block, rest);
+	if (table->latest.address == block->address && !table->latest.is_there) {
+		put_latest(table, block, rest);
 		return false;
 	}
-	table->vacancy.address = 0;
 	if (__builtin_expect(!torsh_slot_fits(block->address), 0))
 		return put_wide(table, block, before);
 	hash = torsh_live_hash(block->address);
@@ -249,6 +268,16 @@ bool torsh_live_put(struct live_table *table, const struct live_block *block,
 	torsh_bucket_set(place.bucket, place.slot, block, rest);
 	if (__builtin_expect(rest == REST_WIDE, 0))
 		add_wide(table, block);
+	table->latest = (struct live_latest){
+		.address =
+			torsh_live_page_home(page, hash) == (uint32_t)(place.bucket - page->buckets)
+				? block->address
+				: 0,
+		.page = page,
+		.bucket = place.bucket,
+		.slot = place.slot,
+		.is_there = true,
+	};
 	table->n_blocks++;
 	return false;
 }
@@ -357,7 +386,7 @@ void torsh_live_sift(struct live_table *table, is_moved_function *is_moved, void
 {
 	uint64_t n = UINT64_C(1) << table->depth;
 
-	table->vacancy.address = 0;
+	table->latest.address = 0;
 	for (uint64_t i = 0; i < n;) {
 		struct live_page *page = table->directory[i];
 

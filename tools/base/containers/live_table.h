@@ -21,6 +21,7 @@
 #include "tools/base/containers/hash_map.h"
 
 #define LIVE_PAGE_BYTES (32u << 20)
+#define LIVE_NEAR_BLOCKS 4096u /* fewer fit into the cache beside all else that a fold reads */
 #define LIVE_SIZE_MAX ((UINT64_C(1) << 48) - 1)
 #define LIVE_STAMP_MAX ((UINT64_C(1) << 56) - 1) /* 12 years at 3 GHz */
 
@@ -36,18 +37,22 @@ struct live_block {
 struct live_page;
 struct live_bucket;
 
-/* The slot that the latest removal emptied: allocators give out first what was freed last. */
-struct live_vacancy {
-	uint64_t address; /* 0: none, or a block was added since */
+/*
+ * The slot that was filled or emptied last: many blocks are freed next, and allocators give out
+ * first what was freed last.
+ */
+struct live_latest {
+	uint64_t address; /* that it has or had; 0: none */
 	struct live_page *page;
 	struct live_bucket *bucket; /* where the address belongs first */
 	uint32_t slot;
+	bool is_there; /* a block with that address */
 };
 
 struct live_table {
 	struct live_page **directory; /* 1 << depth entries, by the upper bits of the hash */
 	uint32_t depth; /* at least 1, so that page numbers take one shift */
-	struct live_vacancy vacancy;
+	struct live_latest latest;
 	uint64_t n_blocks;
 	struct hash_map wide; /* by address: pointers to struct live_block */
 };
@@ -58,8 +63,15 @@ void torsh_live_create(struct live_table *table);
 /* Free the table. */
 void torsh_live_destroy(struct live_table *table);
 
-/* Prefetch what the next call for the address reads. */
-void torsh_live_prefetch(const struct live_table *table, uint64_t address);
+/* See torsh_live_prefetch. */
+void torsh_live_prefetch_far(const struct live_table *table, uint64_t address);
+
+/* Prefetch what the next call for the address reads, unless the whole table is in a cache. */
+static inline void torsh_live_prefetch(const struct live_table *table, uint64_t address)
+{
+	if (table->n_blocks >= LIVE_NEAR_BLOCKS)
+		torsh_live_prefetch_far(table, address);
+}
 
 /* Set *block to the block at address; returns false if there is none. */
 bool torsh_live_find(const struct live_table *table, uint64_t address, struct live_block *block);

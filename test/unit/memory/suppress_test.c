@@ -118,6 +118,27 @@ static void rules_of_both_kinds_are_matched_apart(void **state)
 	torsh_suppress_free(&suppress);
 }
 
+/* Only rules that aren't built in are compared with all that DWARF has. */
+static void own_rules_are_told_from_built_in_ones(void **state)
+{
+	struct suppress suppress = {0};
+	unsigned line;
+
+	(void)state;
+	torsh_suppress_add_built_in(&suppress);
+	assert_false(torsh_suppress_has_own(&suppress, SUPPRESS_LEAK, 1));
+	assert_true(torsh_suppress_find(&suppress, SUPPRESS_WITHIN, 1, "allocate_from_new_pool") >=
+		    0);
+	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_WITHIN, 1, "main"), -1);
+	torsh_suppress_add_own(&suppress, 2, "program", "leak:mine\n");
+	assert_false(torsh_suppress_has_own(&suppress, SUPPRESS_LEAK, 1));
+	assert_true(torsh_suppress_has_own(&suppress, SUPPRESS_LEAK, 2));
+	assert_false(torsh_suppress_has_own(&suppress, SUPPRESS_KEPT, 2));
+	assert_int_equal(torsh_suppress_parse(&suppress, "kept:mine\n", &line), 0);
+	assert_true(torsh_suppress_has_own(&suppress, SUPPRESS_KEPT, 1));
+	torsh_suppress_free(&suppress);
+}
+
 /* The readable file and the built-in rules are the same. */
 static void built_in_rules_come_last_and_are_marked(void **state)
 {
@@ -150,6 +171,7 @@ int main(void)
 		cmocka_unit_test(a_line_of_another_kind_is_named),
 		cmocka_unit_test(rules_are_read_from_a_file),
 		cmocka_unit_test(rules_of_both_kinds_are_matched_apart),
+		cmocka_unit_test(own_rules_are_told_from_built_in_ones),
 		cmocka_unit_test(built_in_rules_come_last_and_are_marked),
 	};
 

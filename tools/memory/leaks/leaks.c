@@ -45,6 +45,7 @@ struct rules {
 	const struct recorded_process *process;
 	struct address_kinds *kinds;
 	const struct import_runs *runs; /* has no imports unless imports are suppressed */
+	bool has_own[N_SUPPRESS_KINDS]; /* rules that aren't built in */
 	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
 	/* uint64_t by the stack that an import ends at: bytes that its rules would suppress */
 	struct sparse_array import_bytes;
@@ -75,6 +76,16 @@ static long find_rule(const struct rules *rules, enum suppress_kind kind, const 
 	return rule;
 }
 
+/* Returns whether DWARF may have a name or a file of the address that a rule of the kind names. */
+static bool asks_dwarf(const struct rules *rules, enum suppress_kind kind, uint32_t address,
+		       const char *name)
+{
+	if (rules->process->addresses[address].flags == ADDRESS_PYTHON || rules->has_own[kind])
+		return true;
+	return !name || torsh_suppress_find(rules->suppress, SUPPRESS_WITHIN,
+					    rules->process->number, name) >= 0;
+}
+
 /*
  * Returns the rule for an address: by the recorded names first, by DWARF's only if these match
  * none.
@@ -92,7 +103,7 @@ static long rule_of_address(const struct rules *rules, enum suppress_kind kind, 
 	if (rule < 0 && name)
 		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number,
 					   torsh_symbols_demangle(rules->symbols, name));
-	if (rule >= 0)
+	if (rule >= 0 || !asks_dwarf(rules, kind, address, name))
 		return rule;
 	frames = torsh_symbols_frames(rules->symbols, rules->process, address);
 	for (size_t i = 0; rule < 0 && i < frames->n; i++)
@@ -151,6 +162,10 @@ static void start_rules(struct rules *rules)
 	size_t n = rules->process->n_addresses;
 
 	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++) {
+		rules->has_own[kind] = torsh_suppress_has_own(
+			rules->suppress, (enum suppress_kind)kind, rules->process->number);
+		if (kind == SUPPRESS_WITHIN)
+			continue;
 		rules->of[kind] = torsh_need_items(NULL, 0, n, sizeof(**rules->of));
 		for (size_t i = 0; i < n; i++)
 			rules->of[kind][i] = NOT_ASKED;

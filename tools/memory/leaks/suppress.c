@@ -58,6 +58,7 @@ static const char *const kinds[N_SUPPRESS_KINDS] = {
 	[SUPPRESS_LEAK] = "leak",
 	[SUPPRESS_KEPT] = "kept",
 	[SUPPRESS_IMPORT] = "import",
+	[SUPPRESS_WITHIN] = "within",
 };
 
 void torsh_suppress_restart(struct suppress *suppress)
@@ -74,16 +75,29 @@ const char *torsh_suppress_kind(const struct suppress_rule *rule)
 	return kinds[rule->kind];
 }
 
+static bool is_for(const struct suppress_rule *rule, enum suppress_kind kind, uint32_t process)
+{
+	return rule->kind == kind && (!rule->process || rule->process == process);
+}
+
 long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process,
 			 const char *name)
 {
 	for (size_t i = 0; name && i < suppress->n; i++) {
-		if (suppress->rules[i].kind == kind &&
-		    (!suppress->rules[i].process || suppress->rules[i].process == process) &&
+		if (is_for(&suppress->rules[i], kind, process) &&
 		    torsh_suppress_matches(suppress->rules[i].pattern, name))
 			return (long)i;
 	}
 	return -1;
+}
+
+bool torsh_suppress_has_own(const struct suppress *suppress, enum suppress_kind kind,
+			    uint32_t process)
+{
+	for (size_t i = 0; i < suppress->n; i++)
+		if (!suppress->rules[i].is_built_in && is_for(&suppress->rules[i], kind, process))
+			return true;
+	return false;
 }
 
 /* Remove the line's prefix and its colon; N_SUPPRESS_KINDS: an unknown prefix. */

@@ -9,6 +9,9 @@
  * at the end anchor the pattern. "kept:" instead of "leak:" matches only native frames inside of
  * the innermost Python line; so does "import:", and only for allocations of Python's import of a
  * module. Both are limited to LEAKS_KEPT_BYTES: see tools/memory/leaks/leaks.h.
+ *
+ * "within:" suppresses nothing: built-in rules are compared with names of inlined functions only
+ * inside of functions that it names, because reading DWARF takes long. Other rules always are.
  */
 #ifndef TORSH_MEMORY_LEAKS_SUPPRESS_H
 #define TORSH_MEMORY_LEAKS_SUPPRESS_H
@@ -17,7 +20,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum suppress_kind { SUPPRESS_LEAK, SUPPRESS_KEPT, SUPPRESS_IMPORT, N_SUPPRESS_KINDS };
+enum suppress_kind {
+	SUPPRESS_LEAK,
+	SUPPRESS_KEPT,
+	SUPPRESS_IMPORT,
+	SUPPRESS_WITHIN,
+	N_SUPPRESS_KINDS
+};
 
 struct suppress_rule {
 	char *pattern;
@@ -51,7 +60,7 @@ void torsh_suppress_add_built_in(struct suppress *suppress);
 /* Reset the counts of matches, so that leaks can be found a second time. */
 void torsh_suppress_restart(struct suppress *suppress);
 
-/* Returns "leak", "kept" or "import". */
+/* Returns "leak", "kept", "import" or "within". */
 const char *torsh_suppress_kind(const struct suppress_rule *rule);
 
 /* Returns true if the pattern matches the name. */
@@ -63,6 +72,10 @@ bool torsh_suppress_matches(const char *pattern, const char *name);
  */
 long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process,
 			 const char *name);
+
+/* Returns true if rules of that kind, for leaks of this process, are not only built-in ones. */
+bool torsh_suppress_has_own(const struct suppress *suppress, enum suppress_kind kind,
+			    uint32_t process);
 
 /*
  * Add the rules that a process defines itself (the program's __lsan_default_suppressions), unless

@@ -42,14 +42,24 @@ struct line_count {
 struct growth {
 	struct address_kinds *kinds;
 	const struct allocation_site *sites;
-	struct sparse_array keys; /* uint64_t by stack: see key_of */
-	uint32_t *path; /* stacks whose keys are being made, innermost first */
-	size_t path_room;
+	struct stack_path path;
+	uint64_t *keys; /* by depth of the path: see key_of */
 	struct keyed_site *keyed; /* sorted by key */
 	size_t n_keyed;
 	struct line_count *counts; /* of lines below which something grows; sorted */
 	size_t n_counts, counts_room;
 };
+
+/* Returns the key of a stack from its caller's. */
+static uint64_t next_key(struct growth *growth, uint64_t key, uint32_t stack)
+{
+	uint32_t address = growth->kinds->process->stacks[stack].address;
+
+	if (torsh_address_kind(growth->kinds, address) == FRAME_INTERPRETER)
+		return key;
+	key = (key ^ address) * UINT64_C(0x100000001b3);
+	return key ^ key >> 29;
+}
 
 /*
  * Returns the key of a stack: of its Python lines and the native frames inside of them, without the
@@ -57,32 +67,11 @@ struct growth {
  */
 static uint64_t key_of(struct growth *growth, uint32_t stack)
 {
-	const struct recorded_process *process = growth->kinds->process;
-	uint64_t key = 0, *known;
-	size_t n = 0;
+	struct stack_path *path = &growth->path;
 
-	/* 0: not known yet; a key that is 0 is made again. */
-	for (; stack; stack = process->stacks[stack].parent) {
-		key = *(uint64_t *)torsh_sparse_array_at(&growth->keys, stack);
-		if (key)
-			break;
-		growth->path = torsh_array_reserve(growth->path, n, &growth->path_room,
-						   sizeof(*growth->path));
-		growth->path[n++] = stack;
-	}
-	if (!stack)
-		key = UINT64_C(0xcbf29ce484222325);
-	while (n-- > 0) {
-		uint32_t address = process->stacks[growth->path[n]].address;
-
-		if (torsh_address_kind(growth->kinds, address) != FRAME_INTERPRETER) {
-			key = (key ^ address) * UINT64_C(0x100000001b3);
-			key ^= key >> 29;
-		}
-		known = torsh_sparse_array_at(&growth->keys, growth->path[n]);
-		*known = key;
-	}
-	return key;
+	for (size_t i = torsh_stack_path_take(path, stack); i <= path->depth; i++)
+		growth->keys[i] = next_key(growth, growth->keys[i - 1], path->stacks[i]);
+	return growth->keys[path->depth];
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -269,9 +258,11 @@ void torsh_import_growth_drop(struct kept_import_stack *found, struct address_ki
 		.kinds = kinds,
 		.sites = sites,
 		.keyed = torsh_need_items(NULL, 0, n + 1, sizeof(*growth.keyed)),
+		.keys = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*growth.keys)),
 	};
 
-	torsh_sparse_array_create(&growth.keys, sizeof(uint64_t));
+	growth.keys[0] = UINT64_C(0xcbf29ce484222325);
+	torsh_stack_path_start(&growth.path, kinds->process);
 	find_growing(&growth, found, n);
 	count_lines(&growth);
 	for (size_t first = 0; first < growth.n_keyed; first++) {
@@ -283,8 +274,8 @@ void torsh_import_growth_drop(struct kept_import_stack *found, struct address_ki
 		for (size_t i = 0; i < keyed->n_growing; i++)
 			found[keyed[i].site].stack = 0;
 	}
-	torsh_sparse_array_destroy(&growth.keys);
-	free(growth.path);
+	torsh_stack_path_end(&growth.path);
+	free(growth.keys);
 	free(growth.keyed);
 	free(growth.counts);
 }

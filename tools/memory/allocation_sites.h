@@ -71,6 +71,9 @@ void torsh_sites_put(struct allocation_sites *sites, const struct allocation_sit
 void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
 			 enum sites_of what);
 
+/* Returns the site of a row of the process's totals, with its share of the peak; may be empty. */
+struct allocation_site torsh_sites_peak_of(const struct recorded_process *process, size_t row);
+
 /* Mark CPython's arenas among the mappings; call before stacks are merged. */
 void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *symbols);
 

@@ -64,27 +64,37 @@ static void collect_live(struct allocation_sites *sites, const struct recorded_p
 }
 
 /* is_live: usage at the end; otherwise usage at the peak. */
+static struct allocation_site usage_of(const struct recorded_process *process, size_t row,
+				       bool is_live)
+{
+	struct recorded_total total = torsh_totals_at(&process->totals, row);
+	bool is_moved = is_live || total.seen != process->heap.peak_number;
+
+	return (struct allocation_site){
+		.process = process,
+		.stack = total.stack,
+		.operator= total.operator,
+		.module = total.module,
+		.first_step = is_moved ? total.first_step : total.base_first_step,
+		.last_step = is_moved ? total.last_step : total.base_last_step,
+		.blocks = share(total.base_blocks, is_moved ? total.delta_blocks : 0),
+		.bytes = share(total.base_bytes, is_moved ? total.delta_bytes : 0),
+		.variance = is_moved ? total.live_variance : total.base_variance,
+	};
+}
+
+struct allocation_site torsh_sites_peak_of(const struct recorded_process *process, size_t row)
+{
+	return usage_of(process, row, false);
+}
+
 static void collect_usages(struct allocation_sites *sites, const struct recorded_process *process,
 			   bool is_live)
 {
 	for (size_t i = 0; i < process->totals.n; i++) {
-		struct recorded_total total = torsh_totals_at(&process->totals, i);
-		bool is_moved = is_live || total.seen != process->heap.peak_number;
+		struct allocation_site site = usage_of(process, i, is_live);
 
-		torsh_sites_put(
-			sites,
-			&(struct allocation_site){
-				.process = process,
-				.stack = total.stack,
-				.operator= total.operator,
-				.module = total.module,
-				.first_step = is_moved ? total.first_step : total.base_first_step,
-				.last_step = is_moved ? total.last_step : total.base_last_step,
-				.blocks =
-					share(total.base_blocks, is_moved ? total.delta_blocks : 0),
-				.bytes = share(total.base_bytes, is_moved ? total.delta_bytes : 0),
-				.variance = is_moved ? total.live_variance : total.base_variance,
-			});
+		torsh_sites_put(sites, &site);
 	}
 }
 

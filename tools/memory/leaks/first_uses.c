@@ -260,7 +260,9 @@ char **torsh_first_uses_find(struct address_kinds *kinds, const struct allocatio
 			used[n_used++] = (struct used_site){&sites[i], use, i};
 	}
 	if (n_used) {
-		n_used = drop_repeated(kinds, used, n_used, torsh_import_lifetime(sites, n));
+		const struct site_reader all = torsh_site_reader_of(sites, n);
+
+		n_used = drop_repeated(kinds, used, n_used, torsh_import_lifetime(&all));
 		name_packages(kinds->process, used, n_used, packages);
 	}
 	free(used);

@@ -41,7 +41,7 @@ struct line_count {
 
 struct growth {
 	struct address_kinds *kinds;
-	const struct allocation_site *sites;
+	const struct site_reader *sites;
 	struct stack_path path;
 	uint64_t *keys; /* by depth of the path: see key_of */
 	struct keyed_site *keyed; /* sorted by key */
@@ -100,44 +100,49 @@ static int compare_counts(const void *a, const void *b)
  * Returns whether the sites of one key grow: many blocks, much in some of them, or some all the
  * time.
  */
-static bool is_growing(const struct allocation_site *sites, const struct keyed_site *keyed,
-		       size_t n, uint64_t lifetime_ns)
+static bool is_growing(const struct site_reader *sites, const struct keyed_site *keyed, size_t n,
+		       uint64_t lifetime_ns)
 {
 	uint64_t blocks = 0, bytes = 0, first_ns = UINT64_MAX, last_ns = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct allocation_site *site = &sites[keyed[i].site];
+		struct allocation_site site = torsh_site_reader_at(sites, keyed[i].site);
 
-		blocks += site->blocks;
-		bytes += site->bytes;
-		first_ns = site->first_ns < first_ns ? site->first_ns : first_ns;
-		last_ns = site->last_ns > last_ns ? site->last_ns : last_ns;
+		blocks += site.blocks;
+		bytes += site.bytes;
+		first_ns = site.first_ns < first_ns ? site.first_ns : first_ns;
+		last_ns = site.last_ns > last_ns ? site.last_ns : last_ns;
 	}
 	return blocks > GROWING_BLOCKS || (blocks >= FEW_CALLS && bytes > GROWING_BYTES) ||
 	       (blocks >= STEADY_BLOCKS && last_ns - first_ns > lifetime_ns / 2);
 }
 
-uint64_t torsh_import_lifetime(const struct allocation_site *sites, size_t n)
+uint64_t torsh_import_lifetime(const struct site_reader *sites)
 {
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		first_ns = sites[i].first_ns < first_ns ? sites[i].first_ns : first_ns;
-		last_ns = sites[i].last_ns > last_ns ? sites[i].last_ns : last_ns;
+	/* Rows of totals have no times. */
+	for (size_t i = 0; sites->sites && i < sites->n; i++) {
+		const struct allocation_site *site = &sites->sites[i];
+
+		first_ns = site->first_ns < first_ns ? site->first_ns : first_ns;
+		last_ns = site->last_ns > last_ns ? site->last_ns : last_ns;
 	}
-	return n ? last_ns - first_ns : 0;
+	return first_ns < last_ns ? last_ns - first_ns : 0;
 }
 
 /* Sort the sites that an import keeps by key, and find those that grow. */
-static void find_growing(struct growth *growth, const struct kept_import_stack *found, size_t n)
+static void find_growing(struct growth *growth, const struct kept_import_stack *found)
 {
-	const struct allocation_site *sites = growth->sites;
-	uint64_t lifetime_ns = torsh_import_lifetime(sites, n);
+	const struct site_reader *sites = growth->sites;
+	uint64_t lifetime_ns = torsh_import_lifetime(sites);
 
-	for (size_t i = 0; i < n; i++) {
-		if (found[i].stack && line_of(growth->kinds, sites[i].stack))
+	for (size_t i = 0; i < sites->n; i++) {
+		uint32_t stack = found[i].stack ? torsh_site_reader_stack(sites, i) : 0;
+
+		if (stack && line_of(growth->kinds, stack))
 			growth->keyed[growth->n_keyed++] = (struct keyed_site){
-				.key = key_of(growth, sites[i].stack), .site = (uint32_t)i};
+				.key = key_of(growth, stack), .site = (uint32_t)i};
 	}
 	qsort(growth->keyed, growth->n_keyed, sizeof(*growth->keyed), compare_keys);
 	for (size_t first = 0, end; first < growth->n_keyed; first = end) {
@@ -153,7 +158,7 @@ static void find_growing(struct growth *growth, const struct kept_import_stack *
 /* Returns the Python line below which the sites grow. */
 static uint32_t growing_line(const struct growth *growth, const struct keyed_site *keyed)
 {
-	return line_of(growth->kinds, growth->sites[keyed->site].stack);
+	return line_of(growth->kinds, torsh_site_reader_stack(growth->sites, keyed->site));
 }
 
 /* Mark the addresses of the lines below which something grows. Returns false if there are none. */
@@ -252,18 +257,18 @@ static uint64_t calls_of(struct growth *growth, uint32_t line)
 }
 
 void torsh_import_growth_drop(struct kept_import_stack *found, struct address_kinds *kinds,
-			      const struct allocation_site *sites, size_t n)
+			      const struct site_reader *sites)
 {
 	struct growth growth = {
 		.kinds = kinds,
 		.sites = sites,
-		.keyed = torsh_need_items(NULL, 0, n + 1, sizeof(*growth.keyed)),
+		.keyed = torsh_need_items(NULL, 0, sites->n + 1, sizeof(*growth.keyed)),
 		.keys = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*growth.keys)),
 	};
 
 	growth.keys[0] = UINT64_C(0xcbf29ce484222325);
 	torsh_stack_path_start(&growth.path, kinds->process);
-	find_growing(&growth, found, n);
+	find_growing(&growth, found);
 	count_lines(&growth);
 	for (size_t first = 0; first < growth.n_keyed; first++) {
 		const struct keyed_site *keyed = &growth.keyed[first];

@@ -12,13 +12,13 @@
 #define STEADY_BLOCKS 16
 
 /* Returns the time between the first and the last allocation of the sites of a process, in ns. */
-uint64_t torsh_import_lifetime(const struct allocation_site *sites, size_t n);
+uint64_t torsh_import_lifetime(const struct site_reader *sites);
 
 /*
- * Set found[i].stack to 0 for each of n sites of one process that grows: no import keeps it. found:
+ * Set found[i].stack to 0 for each of the sites of a process that grows: no import keeps it. found:
  * the import that each site ends in.
  */
 void torsh_import_growth_drop(struct kept_import_stack *found, struct address_kinds *kinds,
-			      const struct allocation_site *sites, size_t n);
+			      const struct site_reader *sites);
 
 #endif

@@ -91,17 +91,17 @@ static struct import_facts *facts_of(struct imports *imports, uint32_t stack)
 }
 
 static void add_facts(struct imports *imports, const struct kept_import_stack *found,
-		      const struct allocation_site *site)
+		      struct allocation_site site)
 {
 	struct import_facts *facts = facts_of(imports, found->stack);
 
 	if (torsh_address_has_package(imports->kinds, found->named) &&
 	    facts->named == imports->kinds->process->n_addresses)
 		facts->named = found->named;
-	if (site->first_step && (!facts->first_step || site->first_step < facts->first_step))
-		facts->first_step = site->first_step;
-	if (site->last_step > facts->last_step)
-		facts->last_step = site->last_step;
+	if (site.first_step && (!facts->first_step || site.first_step < facts->first_step))
+		facts->first_step = site.first_step;
+	if (site.last_step > facts->last_step)
+		facts->last_step = site.last_step;
 }
 
 /* The package of a site, or NULL. */
@@ -126,9 +126,9 @@ static const char *package_of(struct imports *imports, const struct kept_import_
 }
 
 const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,
-				     const struct allocation_site *sites, size_t n,
-				     struct intern *names)
+				     const struct site_reader *sites, struct intern *names)
 {
+	size_t n = sites->n;
 	struct kept_import_stack *found = torsh_need_items(NULL, 0, n, sizeof(*found));
 	const char **packages = torsh_need_items(NULL, 0, n, sizeof(*packages));
 	struct imports imports = {
@@ -140,13 +140,13 @@ const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct i
 
 	torsh_import_finder_start(&finder, kinds, runs);
 	for (size_t i = 0; i < n; i++)
-		found[i] = torsh_kept_import_of(&finder, sites[i].stack);
+		found[i] = torsh_kept_import_of(&finder, torsh_site_reader_stack(sites, i));
 	torsh_import_finder_end(&finder);
-	torsh_import_growth_drop(found, kinds, sites, n);
+	torsh_import_growth_drop(found, kinds, sites);
 	torsh_key_index_create(&imports.numbers);
 	for (size_t i = 0; i < n; i++)
 		if (found[i].stack)
-			add_facts(&imports, &found[i], &sites[i]);
+			add_facts(&imports, &found[i], torsh_site_reader_at(sites, i));
 	for (size_t i = 0; i < n; i++)
 		packages[i] = found[i].stack ? package_of(&imports, &found[i], names) : NULL;
 	torsh_key_index_destroy(&imports.numbers);

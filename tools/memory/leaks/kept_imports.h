@@ -18,6 +18,7 @@
 #include "tools/frames/stack_path.h"
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/import_runs.h"
+#include "tools/memory/site_reader.h"
 
 #define IMPORT_NAME_BYTES 64
 
@@ -62,12 +63,11 @@ void torsh_import_finder_end(struct import_finder *finder);
 struct kept_import_stack torsh_kept_import_of(struct import_finder *finder, uint32_t stack);
 
 /*
- * Returns for each of n sites of one process the package of the import that keeps it, else NULL.
+ * Returns for each of the sites of a process the package of the import that keeps it, else NULL.
  * The caller frees the list; names owns its texts.
  */
 const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,
-				     const struct allocation_site *sites, size_t n,
-				     struct intern *names);
+				     const struct site_reader *sites, struct intern *names);
 
 /* Free a list of n texts, which may be NULL. */
 void torsh_kept_imports_free_packages(char **packages, size_t n);

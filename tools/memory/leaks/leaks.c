@@ -358,6 +358,7 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 {
 	const struct allocation_site *sites = leaks->found.items + first;
 	size_t n = leaks->found.n - first;
+	const struct site_reader reader = torsh_site_reader_of(sites, n);
 
 	*decisions = (struct decisions){
 		.rules = {.suppress = suppress,
@@ -381,7 +382,7 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 		decisions->kept = find_bookkeeping(process, symbols, sites, n);
 	if (!leaks->without_imports && decisions->runs.is_repeated) {
 		decisions->packages = torsh_kept_imports_find(&decisions->kinds, &decisions->runs,
-							      sites, n, &decisions->names);
+							      &reader, &decisions->names);
 		if (process->ran_exit_handlers)
 			decide_first_uses(decisions, sites);
 	}

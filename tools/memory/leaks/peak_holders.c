@@ -3,25 +3,27 @@
 
 #include <stdlib.h>
 
-#include "tools/base/die.h"
-
-/* Divide n sites of one process, from number `first` on. The ones that stay move to the front. */
-static void divide(struct peak_holders *holders, size_t first, size_t n, struct symbols *symbols)
+/* Divide the sites of one process. */
+static void divide(struct peak_holders *holders, const struct site_reader *sites,
+		   const struct recorded_process *process, struct symbols *symbols)
 {
-	const struct allocation_site *sites = holders->sites.items + first;
 	struct address_kinds kinds;
 	struct import_runs runs;
 	struct intern names = {0};
 	const char **packages;
 
-	torsh_address_kinds_start(&kinds, sites->process, symbols);
+	if (!sites->n)
+		return;
+	torsh_address_kinds_start(&kinds, process, symbols);
 	torsh_import_runs_find(&runs, &kinds);
-	packages = torsh_kept_imports_find(&kinds, &runs, sites, n, &names);
-	for (size_t i = 0; i < n; i++) {
+	packages = torsh_kept_imports_find(&kinds, &runs, sites, &names);
+	for (size_t i = 0; i < sites->n; i++) {
+		struct allocation_site site = torsh_site_reader_at(sites, i);
+
 		if (packages[i])
-			torsh_kept_imports_add(&holders->imports, &sites[i], packages[i], false);
+			torsh_kept_imports_add(&holders->imports, &site, packages[i], false);
 		else
-			holders->sites.items[holders->sites.n++] = sites[i];
+			torsh_sites_put(&holders->sites, &site);
 	}
 	free(packages);
 	torsh_intern_free(&names);
@@ -29,24 +31,30 @@ static void divide(struct peak_holders *holders, size_t first, size_t n, struct 
 	torsh_address_kinds_end(&kinds);
 }
 
+/* Divide what a process had at the session's peak. */
+static void divide_share(struct peak_holders *holders, const struct recorded_process *process,
+			 struct symbols *symbols)
+{
+	struct allocation_sites share = {0};
+	struct site_reader reader;
+
+	torsh_sites_collect(&share, process, SITES_SESSION_PEAK);
+	reader = torsh_site_reader_of(share.items, share.n);
+	divide(holders, &reader, process, symbols);
+	torsh_sites_free(&share);
+}
+
 void torsh_peak_holders_find(struct peak_holders *holders, const struct peak *peak,
 			     const struct recording *recording, struct symbols *symbols)
 {
-	struct allocation_sites *sites = &holders->sites;
-	size_t n;
+	if (peak->process) {
+		struct site_reader reader = torsh_site_reader_at_peak(peak->process);
 
-	torsh_peak_collect(sites, peak, recording);
-	n = sites->n;
-	sites->n = 0;
-	for (size_t i = 0, end; i < n; i = end) {
-		for (end = i + 1; end < n && sites->items[end].process == sites->items[i].process;)
-			end++;
-		divide(holders, i, end - i, symbols);
-	}
-	if (n) {
-		sites->n_room = sites->n + 1;
-		sites->items = torsh_need(
-			reallocarray(sites->items, sites->n_room, sizeof(*sites->items)));
+		divide(holders, &reader, peak->process, symbols);
+		torsh_site_reader_end(&reader);
+	} else {
+		for (size_t i = 0; i < recording->n_processes; i++)
+			divide_share(holders, recording->processes[i], symbols);
 	}
 	torsh_kept_imports_sort(&holders->imports);
 }

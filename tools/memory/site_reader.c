@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/memory/site_reader.h"
+
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
+
+struct site_reader torsh_site_reader_of(const struct allocation_site *sites, size_t n)
+{
+	return (struct site_reader){.n = n, .sites = sites};
+}
+
+struct site_reader torsh_site_reader_at_peak(const struct recorded_process *process)
+{
+	struct site_reader reader = {.process = process};
+	size_t room = 0;
+
+	for (size_t i = 0; i < process->totals.n; i++) {
+		struct allocation_site site = torsh_sites_peak_of(process, i);
+
+		if (!site.blocks && !site.bytes)
+			continue;
+		reader.rows =
+			torsh_array_reserve(reader.rows, reader.n, &room, sizeof(*reader.rows));
+		reader.rows[reader.n++] = (uint32_t)i;
+	}
+	return reader;
+}
+
+void torsh_site_reader_end(struct site_reader *reader)
+{
+	free(reader->rows);
+	*reader = (struct site_reader){0};
+}
+
+struct allocation_site torsh_site_reader_at(const struct site_reader *reader, size_t i)
+{
+	return reader->sites ? reader->sites[i]
+			     : torsh_sites_peak_of(reader->process, reader->rows[i]);
+}
+
+uint32_t torsh_site_reader_stack(const struct site_reader *reader, size_t i)
+{
+	return reader->sites ? reader->sites[i].stack
+			     : torsh_totals_count(&reader->process->totals, reader->rows[i]).stack;
+}

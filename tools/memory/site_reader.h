@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The sites of one process, one after another: from a list, or made of the rows of the recording
+ * when they are asked for. At the peak of a program that imports PyTorch half a million stacks hold
+ * memory, and a few hundred of them are shown.
+ */
+#ifndef TORSH_MEMORY_SITE_READER_H
+#define TORSH_MEMORY_SITE_READER_H
+
+#include "tools/memory/allocation_sites.h"
+
+struct site_reader {
+	size_t n;
+	const struct allocation_site *sites; /* NULL: they are rows */
+	const struct recorded_process *process;
+	uint32_t *rows; /* in the totals of the process */
+};
+
+/* Read the n sites of a list, which stays the caller's. */
+struct site_reader torsh_site_reader_of(const struct allocation_site *sites, size_t n);
+
+/* Read the sites of a process at its peak, as SITES_PEAK. The caller ends it. */
+struct site_reader torsh_site_reader_at_peak(const struct recorded_process *process);
+
+/* Free what it holds. */
+void torsh_site_reader_end(struct site_reader *reader);
+
+/* Returns site number i. */
+struct allocation_site torsh_site_reader_at(const struct site_reader *reader, size_t i);
+
+/* Returns the stack of site number i: cheaper than all of it. */
+uint32_t torsh_site_reader_stack(const struct site_reader *reader, size_t i);
+
+#endif

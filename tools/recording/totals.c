@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A row is its stack, the set of its fields that aren't 0, and their values: all numbers as
- * varints, variances as they are. A row that is replaced by a longer one leaves its bytes unused.
+ * A row is its stack, the set of its fields that aren't 0, and their values: all numbers but the
+ * stack as varints, variances as they are. A row that is replaced by a longer one leaves its bytes unused.
  */
 #include "tools/recording/totals.h"
 
@@ -13,29 +13,22 @@
 
 #define ROW_BYTES_MAX 256u /* of 22 numbers of at most 10 bytes each */
 
-/* By their bit in the set; the ones that are rarely 0 come first. */
-#define FIELDS(NUMBER, SIGNED, VARIANCE) \
-	NUMBER(allocs)                   \
-	NUMBER(alloc_bytes)              \
-	NUMBER(base_blocks)              \
-	NUMBER(base_bytes)               \
-	SIGNED(delta_blocks)             \
-	SIGNED(delta_bytes)              \
-	NUMBER(seen)                     \
-	NUMBER(temporary)                \
-	NUMBER(temporary_bytes)          \
-	NUMBER(operator)                 \
-	NUMBER(module)                   \
-	NUMBER(first_step)               \
-	NUMBER(last_step)                \
-	NUMBER(base_first_step)          \
-	NUMBER(base_last_step)           \
-	VARIANCE(alloc_variance.blocks)  \
-	VARIANCE(alloc_variance.bytes)   \
-	VARIANCE(base_variance.blocks)   \
-	VARIANCE(base_variance.bytes)    \
-	VARIANCE(live_variance.blocks)   \
-	VARIANCE(live_variance.bytes)
+/* By their bit in the set; the ones that are rarely 0 come first. RARE: most rows end there. */
+#define FIELDS(NUMBER, SIGNED, VARIANCE, RARE)                                                \
+	NUMBER(allocs)                                                                        \
+	NUMBER(alloc_bytes)                                                                   \
+	NUMBER(base_blocks)                                                                   \
+	NUMBER(base_bytes)                                                                    \
+	SIGNED(delta_blocks)                                                                  \
+	SIGNED(delta_bytes)                                                                   \
+	NUMBER(seen)                                                                          \
+	RARE NUMBER(temporary) NUMBER(temporary_bytes) NUMBER(operator) NUMBER(module)        \
+		NUMBER(first_step) NUMBER(last_step) NUMBER(base_first_step)                  \
+			NUMBER(base_last_step) VARIANCE(alloc_variance.blocks)                \
+				VARIANCE(alloc_variance.bytes) VARIANCE(base_variance.blocks) \
+					VARIANCE(base_variance.bytes)                         \
+						VARIANCE(live_variance.blocks)                \
+							VARIANCE(live_variance.bytes)
 
 static uint8_t *put_varint(uint8_t *out, uint64_t value)
 {
@@ -52,10 +45,27 @@ static uint64_t take_varint(const uint8_t **in)
 	uint64_t value = 0;
 	unsigned shift = 0;
 
+	if (**in < 0x80)
+		return *(*in)++;
 	do
 		value |= (uint64_t)(**in & 0x7f) << shift;
 	while (shift += 7, *(*in)++ & 0x80);
 	return value;
+}
+
+static uint8_t *put_stack(uint8_t *out, uint32_t stack)
+{
+	memcpy(out, &stack, sizeof(stack));
+	return out + sizeof(stack);
+}
+
+static uint32_t take_stack(const uint8_t **in)
+{
+	uint32_t stack;
+
+	memcpy(&stack, *in, sizeof(stack));
+	*in += sizeof(stack);
+	return stack;
 }
 
 static uint64_t zigzag(int64_t value)
@@ -75,9 +85,9 @@ static size_t encode(uint8_t *out, const struct recorded_total *total)
 	uint32_t set = 0, bit = 1;
 
 #define IS_SET(field) set |= total->field != 0 ? bit : 0, bit <<= 1;
-	FIELDS(IS_SET, IS_SET, IS_SET)
+	FIELDS(IS_SET, IS_SET, IS_SET, )
 #undef IS_SET
-	end = put_varint(end, total->stack);
+	end = put_stack(end, total->stack);
 	end = put_varint(end, set);
 #define PUT(value)                            \
 	if (set & 1)                          \
@@ -91,11 +101,15 @@ static size_t encode(uint8_t *out, const struct recorded_total *total)
 		end += sizeof(total->field);                      \
 	}                                                         \
 	set >>= 1;
-	FIELDS(PUT_NUMBER, PUT_SIGNED, PUT_VARIANCE)
+#define PUT_RARE  \
+	if (!set) \
+		return (size_t)(end - out);
+	FIELDS(PUT_NUMBER, PUT_SIGNED, PUT_VARIANCE, PUT_RARE)
 #undef PUT
 #undef PUT_NUMBER
 #undef PUT_SIGNED
 #undef PUT_VARIANCE
+#undef PUT_RARE
 	return (size_t)(end - out);
 }
 
@@ -104,7 +118,7 @@ static const uint8_t *decode(const uint8_t *in, struct recorded_total *total)
 {
 	uint32_t set;
 
-	*total = (struct recorded_total){.stack = (uint32_t)take_varint(&in)};
+	*total = (struct recorded_total){.stack = take_stack(&in)};
 	set = (uint32_t)take_varint(&in);
 #define TAKE_NUMBER(field)                                                 \
 	if (set & 1)                                                       \
@@ -120,10 +134,14 @@ static const uint8_t *decode(const uint8_t *in, struct recorded_total *total)
 		in += sizeof(total->field);                      \
 	}                                                        \
 	set >>= 1;
-	FIELDS(TAKE_NUMBER, TAKE_SIGNED, TAKE_VARIANCE)
+#define TAKE_RARE \
+	if (!set) \
+		return in;
+	FIELDS(TAKE_NUMBER, TAKE_SIGNED, TAKE_VARIANCE, TAKE_RARE)
 #undef TAKE_NUMBER
 #undef TAKE_SIGNED
 #undef TAKE_VARIANCE
+#undef TAKE_RARE
 	return in;
 }
 
@@ -151,7 +169,7 @@ struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size
 enum field_bit {
 #define BIT(field) field##_bit,
 #define NO_BIT(field)
-	FIELDS(BIT, BIT, NO_BIT)
+	FIELDS(BIT, BIT, NO_BIT, )
 #undef BIT
 #undef NO_BIT
 };
@@ -160,14 +178,14 @@ bool torsh_totals_has_part(const struct recorded_totals *totals, size_t i, enum 
 {
 	const uint8_t *in = totals->bytes + totals->offsets[i];
 
-	take_varint(&in);
+	take_stack(&in);
 	return take_varint(&in) >> (part == TOTAL_STEPS ? last_step_bit : temporary_bit) & 1;
 }
 
 struct allocation_count torsh_totals_count(const struct recorded_totals *totals, size_t i)
 {
 	const uint8_t *in = totals->bytes + totals->offsets[i];
-	struct allocation_count count = {.stack = (uint32_t)take_varint(&in)};
+	struct allocation_count count = {.stack = take_stack(&in)};
 
 	/* The first field. */
 	if (take_varint(&in) & 1)

@@ -5,6 +5,8 @@
 
 #include "tools/base/containers/array.h"
 
+#define BLOCKS_MOST ((UINT32_C(1) << 31) - 1) /* that a row has room for */
+
 struct site_reader torsh_site_reader_of(const struct allocation_site *sites, size_t n)
 {
 	return (struct site_reader){.n = n, .sites = sites};
@@ -22,7 +24,12 @@ struct site_reader torsh_site_reader_at_peak(const struct recorded_process *proc
 			continue;
 		reader.rows =
 			torsh_array_reserve(reader.rows, reader.n, &room, sizeof(*reader.rows));
-		reader.rows[reader.n++] = (uint32_t)i;
+		reader.rows[reader.n++] = (struct peak_row){
+			.row = (uint32_t)i,
+			.few_blocks =
+				site.blocks < BLOCKS_MOST ? (uint32_t)site.blocks : BLOCKS_MOST,
+			.has_steps = site.first_step || site.last_step,
+		};
 	}
 	return reader;
 }
@@ -36,11 +43,22 @@ void torsh_site_reader_end(struct site_reader *reader)
 struct allocation_site torsh_site_reader_at(const struct site_reader *reader, size_t i)
 {
 	return reader->sites ? reader->sites[i]
-			     : torsh_sites_peak_of(reader->process, reader->rows[i]);
+			     : torsh_sites_peak_of(reader->process, reader->rows[i].row);
+}
+
+uint64_t torsh_site_reader_few_blocks(const struct site_reader *reader, size_t i)
+{
+	return reader->sites ? reader->sites[i].blocks : reader->rows[i].few_blocks;
+}
+
+bool torsh_site_reader_has_steps(const struct site_reader *reader, size_t i)
+{
+	return reader->sites || reader->rows[i].has_steps;
 }
 
 uint32_t torsh_site_reader_stack(const struct site_reader *reader, size_t i)
 {
-	return reader->sites ? reader->sites[i].stack
-			     : torsh_totals_count(&reader->process->totals, reader->rows[i]).stack;
+	return reader->sites
+		       ? reader->sites[i].stack
+		       : torsh_totals_count(&reader->process->totals, reader->rows[i].row).stack;
 }

@@ -9,11 +9,18 @@
 
 #include "tools/memory/allocation_sites.h"
 
+/* A row of the totals, with what decides most often. */
+struct peak_row {
+	uint32_t row;
+	uint32_t few_blocks : 31; /* the highest number stands for more, too */
+	uint32_t has_steps : 1;
+};
+
 struct site_reader {
 	size_t n;
 	const struct allocation_site *sites; /* NULL: they are rows */
 	const struct recorded_process *process;
-	uint32_t *rows; /* in the totals of the process */
+	struct peak_row *rows; /* in the totals of the process */
 };
 
 /* Read the n sites of a list, which stays the caller's. */
@@ -28,7 +35,13 @@ void torsh_site_reader_end(struct site_reader *reader);
 /* Returns site number i. */
 struct allocation_site torsh_site_reader_at(const struct site_reader *reader, size_t i);
 
-/* Returns the stack of site number i: cheaper than all of it. */
+/* Returns the blocks of site number i, or fewer if they are more than 2^31: cheaper than all of it. */
+uint64_t torsh_site_reader_few_blocks(const struct site_reader *reader, size_t i);
+
+/* Returns whether site number i may have steps: cheaper likewise. */
+bool torsh_site_reader_has_steps(const struct site_reader *reader, size_t i);
+
+/* Returns the stack of site number i: cheaper likewise. */
 uint32_t torsh_site_reader_stack(const struct site_reader *reader, size_t i);
 
 #endif

@@ -105,6 +105,12 @@ static bool is_growing(const struct site_reader *sites, const struct keyed_site 
 {
 	uint64_t blocks = 0, bytes = 0, first_ns = UINT64_MAX, last_ns = 0;
 
+	/* Most are few. */
+	for (size_t i = 0; i < n; i++)
+		blocks += torsh_site_reader_few_blocks(sites, keyed[i].site);
+	if (blocks < FEW_CALLS)
+		return false;
+	blocks = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct allocation_site site = torsh_site_reader_at(sites, keyed[i].site);
 

@@ -91,13 +91,17 @@ static struct import_facts *facts_of(struct imports *imports, uint32_t stack)
 }
 
 static void add_facts(struct imports *imports, const struct kept_import_stack *found,
-		      struct allocation_site site)
+		      const struct site_reader *sites, size_t i)
 {
 	struct import_facts *facts = facts_of(imports, found->stack);
+	struct allocation_site site;
 
 	if (torsh_address_has_package(imports->kinds, found->named) &&
 	    facts->named == imports->kinds->process->n_addresses)
 		facts->named = found->named;
+	if (!torsh_site_reader_has_steps(sites, i))
+		return;
+	site = torsh_site_reader_at(sites, i);
 	if (site.first_step && (!facts->first_step || site.first_step < facts->first_step))
 		facts->first_step = site.first_step;
 	if (site.last_step > facts->last_step)
@@ -146,7 +150,7 @@ const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct i
 	torsh_key_index_create(&imports.numbers);
 	for (size_t i = 0; i < n; i++)
 		if (found[i].stack)
-			add_facts(&imports, &found[i], torsh_site_reader_at(sites, i));
+			add_facts(&imports, &found[i], sites, i);
 	for (size_t i = 0; i < n; i++)
 		packages[i] = found[i].stack ? package_of(&imports, &found[i], names) : NULL;
 	torsh_key_index_destroy(&imports.numbers);

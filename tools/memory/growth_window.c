@@ -87,7 +87,7 @@ void torsh_growth_restrict(struct recorded_process *process, struct steps *steps
 		((struct recorded_survivors *)rows.items)[rows.n++] = survivors;
 	}
 	free(process->survivors.items);
-	torsh_sparse_array_destroy(&process->survivors.row_of);
+	torsh_row_index_destroy(&process->survivors.row_of);
 	process->survivors = rows;
 	process->steps.n_steps = steps->n;
 	process->steps.n_parts = chosen.n_parts;

@@ -23,9 +23,9 @@ bool torsh_load_can_walk(struct recording *recording, const struct recorded_proc
 
 /* Returns true if a table may have a row of that stack; row_of is the table's. */
 static bool can_have_row(struct recording *recording, const struct recorded_process *process,
-			 const struct sparse_array *row_of, uint32_t stack)
+			 const struct row_index *row_of, uint32_t stack)
 {
-	size_t n_known = torsh_sparse_array_room(row_of);
+	size_t n_known = torsh_row_index_room(row_of);
 
 	if (stack >= STACKS_MAX) {
 		recording->n_bad_rows++;
@@ -39,28 +39,26 @@ static bool can_have_row(struct recording *recording, const struct recorded_proc
 static void *take_row(struct recording *recording, const struct recorded_process *process,
 		      struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
-	uint32_t *number;
+	void *known;
 	char *row;
 
 	if (!can_have_row(recording, process, &rows->row_of, stack))
 		return NULL;
-	if (!rows->row_of.item_bytes)
-		torsh_sparse_array_create(&rows->row_of, sizeof(*number));
-	number = torsh_sparse_array_at(&rows->row_of, stack);
-	if (*number)
-		return (char *)rows->items + (*number - 1) * item_bytes;
+	known = torsh_recording_row(rows, stack, item_bytes);
+	if (known)
+		return known;
 	if (!torsh_load_can_walk(recording, process, stack))
 		return NULL;
 	rows->items = torsh_array_reserve(rows->items, rows->n, &rows->n_room, item_bytes);
 	row = (char *)rows->items + rows->n * item_bytes;
 	*(uint32_t *)row = stack;
-	*number = (uint32_t)++rows->n;
+	torsh_row_index_add(&rows->row_of, stack, (uint32_t)rows->n++);
 	return row;
 }
 
 static void clear_rows(struct recorded_rows *rows)
 {
-	torsh_sparse_array_destroy(&rows->row_of);
+	torsh_row_index_destroy(&rows->row_of);
 	free(rows->items);
 	*rows = (struct recorded_rows){0};
 }

@@ -29,7 +29,7 @@ static void free_texts(char **texts, size_t n)
 static void free_rows(struct recorded_rows *rows)
 {
 	free(rows->items);
-	torsh_sparse_array_destroy(&rows->row_of);
+	torsh_row_index_destroy(&rows->row_of);
 }
 
 static void destroy_process(struct recorded_process *process)
@@ -140,9 +140,9 @@ size_t torsh_recording_walk(const struct recorded_process *process, uint32_t sta
 
 void *torsh_recording_row(const struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
-	const uint32_t *row = torsh_sparse_array_find(&rows->row_of, stack);
+	uint32_t row = torsh_row_index_find(&rows->row_of, stack);
 
-	return row && *row ? (char *)rows->items + (*row - 1) * item_bytes : NULL;
+	return row != ROW_INDEX_NONE ? (char *)rows->items + row * item_bytes : NULL;
 }
 
 static void name_end(const char *what, const struct recorded_process *process, char *out,

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "recording.pb-c.h"
-#include "tools/base/containers/sparse_array.h"
+#include "tools/base/containers/row_index.h"
 #include "tools/recording/estimate.h"
 #include "tools/recording/totals.h"
 
@@ -192,7 +192,7 @@ struct recorded_vm {
 struct recorded_rows {
 	void *items;
 	size_t n, n_room;
-	struct sparse_array row_of; /* uint32_t by stack: index + 1, 0: none */
+	struct row_index row_of; /* by stack */
 };
 
 struct stack_views;

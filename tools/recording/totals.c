@@ -145,16 +145,9 @@ static const uint8_t *decode(const uint8_t *in, struct recorded_total *total)
 	return in;
 }
 
-static const uint32_t *row_of(const struct recorded_totals *totals, uint32_t stack)
-{
-	const uint32_t *row = torsh_sparse_array_find(&totals->row_of, stack);
-
-	return row && *row ? row : NULL;
-}
-
 bool torsh_totals_has(const struct recorded_totals *totals, uint32_t stack)
 {
-	return row_of(totals, stack);
+	return torsh_row_index_find(&totals->row_of, stack) != ROW_INDEX_NONE;
 }
 
 struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size_t i)
@@ -196,39 +189,38 @@ struct allocation_count torsh_totals_count(const struct recorded_totals *totals,
 bool torsh_totals_find(const struct recorded_totals *totals, uint32_t stack,
 		       struct recorded_total *total)
 {
-	const uint32_t *row = row_of(totals, stack);
+	uint32_t row = torsh_row_index_find(&totals->row_of, stack);
 
-	*total = row ? torsh_totals_at(totals, *row - 1) : (struct recorded_total){.stack = stack};
-	return row;
+	*total = row == ROW_INDEX_NONE ? (struct recorded_total){.stack = stack}
+				       : torsh_totals_at(totals, row);
+	return row != ROW_INDEX_NONE;
 }
 
 /* Returns the number of the stack's row, which is made if it is new, and has room for n_bytes. */
 static size_t reserve(struct recorded_totals *totals, uint32_t stack, size_t n_bytes)
 {
-	uint32_t *row;
+	uint32_t row = torsh_row_index_find(&totals->row_of, stack);
 	struct recorded_total old;
 
-	if (!totals->row_of.item_bytes)
-		torsh_sparse_array_create(&totals->row_of, sizeof(*row));
-	row = torsh_sparse_array_at(&totals->row_of, stack);
-	if (*row) {
-		const uint8_t *start = totals->bytes + totals->offsets[*row - 1];
+	if (row != ROW_INDEX_NONE) {
+		const uint8_t *start = totals->bytes + totals->offsets[row];
 
 		if ((size_t)(decode(start, &old) - start) >= n_bytes)
-			return *row - 1;
+			return row;
 	} else {
 		totals->offsets =
 			torsh_array_reserve(totals->offsets, totals->n, &totals->offsets_room,
 					    sizeof(*totals->offsets));
-		*row = (uint32_t)++totals->n;
+		row = (uint32_t)totals->n++;
+		torsh_row_index_add(&totals->row_of, stack, row);
 	}
 	if (totals->n_bytes + ROW_BYTES_MAX > totals->bytes_room) {
 		totals->bytes_room += totals->bytes_room / 4 + 64 * ROW_BYTES_MAX;
 		totals->bytes = torsh_need(realloc(totals->bytes, totals->bytes_room));
 	}
-	totals->offsets[*row - 1] = (uint32_t)totals->n_bytes;
+	totals->offsets[row] = (uint32_t)totals->n_bytes;
 	totals->n_bytes += n_bytes;
-	return *row - 1;
+	return row;
 }
 
 bool torsh_totals_put(struct recorded_totals *totals, const struct recorded_total *total)
@@ -247,6 +239,6 @@ void torsh_totals_free(struct recorded_totals *totals)
 {
 	free(totals->offsets);
 	free(totals->bytes);
-	torsh_sparse_array_destroy(&totals->row_of);
+	torsh_row_index_destroy(&totals->row_of);
 	*totals = (struct recorded_totals){0};
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/base/containers/sparse_array.h"
+#include "tools/base/containers/row_index.h"
 #include "tools/recording/estimate.h"
 
 /* The allocations of one stack, and its usage at the peak; see StackTotals. */
@@ -41,7 +41,7 @@ struct recorded_totals {
 	size_t offsets_room;
 	uint8_t *bytes;
 	size_t n_bytes, bytes_room;
-	struct sparse_array row_of; /* uint32_t by stack: row + 1, 0: none */
+	struct row_index row_of; /* by stack */
 };
 
 /* Returns true if the stack has a row. */

@@ -13,8 +13,10 @@
 #include "tools/memory/leaks/helper_processes.h"
 #include "tools/memory/leaks/window_parts.h"
 
-#define NOT_ASKED -2L
 #define NO_RULE -1L
+/* What is kept by address: 0 is not asked yet. */
+#define KEPT_RULE(rule) ((int32_t)(rule) + 2)
+#define RULE_KEPT(kept) ((long)(kept)-2)
 
 static void keep_book(struct leaks *leaks, const char *what, const struct allocation_site *site)
 {
@@ -46,7 +48,7 @@ struct rules {
 	struct address_kinds *kinds;
 	const struct import_runs *runs; /* has no imports unless imports are suppressed */
 	bool has_own[N_SUPPRESS_KINDS]; /* rules that aren't built in */
-	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
+	int32_t *of[N_SUPPRESS_KINDS]; /* KEPT_RULE by address */
 	/* uint64_t by the stack that an import ends at: bytes that its rules would suppress */
 	struct sparse_array import_bytes;
 	/* by rule of the kind SUPPRESS_KEPT: bytes that it would suppress */
@@ -113,11 +115,11 @@ static long rule_of_address(const struct rules *rules, enum suppress_kind kind, 
 
 static long match_address(struct rules *rules, enum suppress_kind kind, uint32_t address)
 {
-	long *known = &rules->of[kind][address];
+	int32_t *known = &rules->of[kind][address];
 
-	if (*known == NOT_ASKED)
-		*known = rule_of_address(rules, kind, address);
-	return *known;
+	if (!*known)
+		*known = KEPT_RULE(rule_of_address(rules, kind, address));
+	return RULE_KEPT(*known);
 }
 
 /* Returns the rule of kinds that match only native frames inside of the innermost Python line. */
@@ -167,8 +169,6 @@ static void start_rules(struct rules *rules)
 		if (kind == SUPPRESS_WITHIN)
 			continue;
 		rules->of[kind] = torsh_need_items(NULL, 0, n, sizeof(**rules->of));
-		for (size_t i = 0; i < n; i++)
-			rules->of[kind][i] = NOT_ASKED;
 	}
 	torsh_sparse_array_create(&rules->import_bytes, sizeof(uint64_t));
 	rules->kept_bytes =

@@ -342,7 +342,7 @@ static inline bool is_plain(const struct process_state *state, uint64_t stamp)
 	       !state->columns_failed;
 }
 
-/* The common path has few branches and needs few registers; fold_any does the same for any event. */
+/* The common path has few branches and needs few registers; fold_any does the same for all. */
 void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,
 			      uint32_t i)
 {

@@ -35,7 +35,9 @@ void torsh_site_reader_end(struct site_reader *reader);
 /* Returns site number i. */
 struct allocation_site torsh_site_reader_at(const struct site_reader *reader, size_t i);
 
-/* Returns the blocks of site number i, or fewer if they are more than 2^31: cheaper than all of it. */
+/*
+ * Returns the blocks of site number i, or fewer if they are more than 2^31: cheaper than all of it.
+ */
 uint64_t torsh_site_reader_few_blocks(const struct site_reader *reader, size_t i);
 
 /* Returns whether site number i may have steps: cheaper likewise. */

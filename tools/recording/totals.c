@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A row is its stack, the set of its fields that aren't 0, and their values: all numbers but the
- * stack as varints, variances as they are. A row that is replaced by a longer one leaves its bytes unused.
+ * stack as varints, variances as they are. A row that is replaced by a longer one leaves its bytes
+ * unused.
  */
 #include "tools/recording/totals.h"
 
@@ -13,22 +14,30 @@
 
 #define ROW_BYTES_MAX 256u /* of 22 numbers of at most 10 bytes each */
 
-/* By their bit in the set; the ones that are rarely 0 come first. RARE: most rows end there. */
-#define FIELDS(NUMBER, SIGNED, VARIANCE, RARE)                                                \
-	NUMBER(allocs)                                                                        \
-	NUMBER(alloc_bytes)                                                                   \
-	NUMBER(base_blocks)                                                                   \
-	NUMBER(base_bytes)                                                                    \
-	SIGNED(delta_blocks)                                                                  \
-	SIGNED(delta_bytes)                                                                   \
-	NUMBER(seen)                                                                          \
-	RARE NUMBER(temporary) NUMBER(temporary_bytes) NUMBER(operator) NUMBER(module)        \
-		NUMBER(first_step) NUMBER(last_step) NUMBER(base_first_step)                  \
-			NUMBER(base_last_step) VARIANCE(alloc_variance.blocks)                \
-				VARIANCE(alloc_variance.bytes) VARIANCE(base_variance.blocks) \
-					VARIANCE(base_variance.bytes)                         \
-						VARIANCE(live_variance.blocks)                \
-							VARIANCE(live_variance.bytes)
+/* By their bit in the set. Most rows have none of the rare ones, which come last. */
+#define COMMON_FIELDS(NUMBER, SIGNED) \
+	NUMBER(allocs)                \
+	NUMBER(alloc_bytes)           \
+	NUMBER(base_blocks)           \
+	NUMBER(base_bytes)            \
+	SIGNED(delta_blocks)          \
+	SIGNED(delta_bytes)           \
+	NUMBER(seen)
+#define RARE_FIELDS(NUMBER, VARIANCE)   \
+	NUMBER(temporary)               \
+	NUMBER(temporary_bytes)         \
+	NUMBER(operator)                \
+	NUMBER(module)                  \
+	NUMBER(first_step)              \
+	NUMBER(last_step)               \
+	NUMBER(base_first_step)         \
+	NUMBER(base_last_step)          \
+	VARIANCE(alloc_variance.blocks) \
+	VARIANCE(alloc_variance.bytes)  \
+	VARIANCE(base_variance.blocks)  \
+	VARIANCE(base_variance.bytes)   \
+	VARIANCE(live_variance.blocks)  \
+	VARIANCE(live_variance.bytes)
 
 static uint8_t *put_varint(uint8_t *out, uint64_t value)
 {
@@ -85,7 +94,8 @@ static size_t encode(uint8_t *out, const struct recorded_total *total)
 	uint32_t set = 0, bit = 1;
 
 #define IS_SET(field) set |= total->field != 0 ? bit : 0, bit <<= 1;
-	FIELDS(IS_SET, IS_SET, IS_SET, )
+	COMMON_FIELDS(IS_SET, IS_SET)
+	RARE_FIELDS(IS_SET, IS_SET)
 #undef IS_SET
 	end = put_stack(end, total->stack);
 	end = put_varint(end, set);
@@ -101,15 +111,14 @@ static size_t encode(uint8_t *out, const struct recorded_total *total)
 		end += sizeof(total->field);                      \
 	}                                                         \
 	set >>= 1;
-#define PUT_RARE  \
-	if (!set) \
+	COMMON_FIELDS(PUT_NUMBER, PUT_SIGNED)
+	if (!set)
 		return (size_t)(end - out);
-	FIELDS(PUT_NUMBER, PUT_SIGNED, PUT_VARIANCE, PUT_RARE)
+	RARE_FIELDS(PUT_NUMBER, PUT_VARIANCE)
 #undef PUT
 #undef PUT_NUMBER
 #undef PUT_SIGNED
 #undef PUT_VARIANCE
-#undef PUT_RARE
 	return (size_t)(end - out);
 }
 
@@ -134,14 +143,13 @@ static const uint8_t *decode(const uint8_t *in, struct recorded_total *total)
 		in += sizeof(total->field);                      \
 	}                                                        \
 	set >>= 1;
-#define TAKE_RARE \
-	if (!set) \
+	COMMON_FIELDS(TAKE_NUMBER, TAKE_SIGNED)
+	if (!set)
 		return in;
-	FIELDS(TAKE_NUMBER, TAKE_SIGNED, TAKE_VARIANCE, TAKE_RARE)
+	RARE_FIELDS(TAKE_NUMBER, TAKE_VARIANCE)
 #undef TAKE_NUMBER
 #undef TAKE_SIGNED
 #undef TAKE_VARIANCE
-#undef TAKE_RARE
 	return in;
 }
 
@@ -162,7 +170,7 @@ struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size
 enum field_bit {
 #define BIT(field) field##_bit,
 #define NO_BIT(field)
-	FIELDS(BIT, BIT, NO_BIT, )
+	COMMON_FIELDS(BIT, BIT) RARE_FIELDS(BIT, NO_BIT)
 #undef BIT
 #undef NO_BIT
 };
@@ -191,9 +199,12 @@ bool torsh_totals_find(const struct recorded_totals *totals, uint32_t stack,
 {
 	uint32_t row = torsh_row_index_find(&totals->row_of, stack);
 
-	*total = row == ROW_INDEX_NONE ? (struct recorded_total){.stack = stack}
-				       : torsh_totals_at(totals, row);
-	return row != ROW_INDEX_NONE;
+	if (row == ROW_INDEX_NONE) {
+		*total = (struct recorded_total){.stack = stack};
+		return false;
+	}
+	*total = torsh_totals_at(totals, row);
+	return true;
 }
 
 /* Returns the number of the stack's row, which is made if it is new, and has room for n_bytes. */

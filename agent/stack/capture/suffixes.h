@@ -54,7 +54,7 @@ struct suffix_cache {
 	uint16_t last; /* that the last capture used or added */
 };
 
-/* Use these entries, the first n_populated of them in populated pages, and this index, both zeroed. */
+/* Use these entries, the first n_populated in populated pages, and this index, all zeroed. */
 static inline void torsh_suffixes_use(struct suffix_cache *cache, struct suffix *entries,
 				      uint32_t n_entries, uint32_t n_populated,
 				      uint16_t (*index)[2], uint32_t pair_bits)

@@ -379,15 +379,21 @@ static bool fill_batch(struct batch *batch, const char **why)
 	return has_more;
 }
 
+/* Not initialised whole: its arrays are large. */
+static void start_batches(struct batch *batch, struct ring_consumer *consumer,
+			  struct consumer_tables *tables)
+{
+	batch->consumer = consumer;
+	batch->tables = tables;
+}
+
 static void decode(struct ring_consumer *consumer, struct consumer_tables *tables)
 {
 	struct batch batch;
 	const char *why = NULL;
 	bool has_more;
 
-	/* Not initialised whole: its arrays are large. */
-	batch.consumer = consumer;
-	batch.tables = tables;
+	start_batches(&batch, consumer, tables);
 	do {
 		has_more = fill_batch(&batch, &why);
 		if (find_stacks(&batch))

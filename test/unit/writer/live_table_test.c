@@ -391,6 +391,30 @@ static void usable_sizes_are_kept(void **state)
 	torsh_live_destroy(&table);
 }
 
+/* A target's bytes may say that it freed address 0, which no block has. */
+static void address_0_is_no_block(void **state)
+{
+	struct live_block block = {.size = 64, .usable = 72}, found;
+	struct live_table table;
+
+	(void)state;
+	torsh_live_create(&table);
+	assert_false(torsh_live_take(&table, 0, &found));
+	for (uint32_t i = 1; i <= 100000; i++) {
+		block.address = 0x555500000000 + (uint64_t)i * 80;
+		block.site = i;
+		torsh_live_put(&table, &block, &found);
+		assert_false(torsh_live_take(&table, 0, &found));
+	}
+	for (uint32_t i = 1; i <= 100000; i++) {
+		assert_true(torsh_live_take(&table, 0x555500000000 + (uint64_t)i * 80, &found));
+		assert_int_equal(found.site, i);
+		assert_false(torsh_live_take(&table, 0, &found));
+	}
+	assert_int_equal(table.n_blocks, 0);
+	torsh_live_destroy(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +426,7 @@ int main(void)
 		cmocka_unit_test(what_is_sifted_out_is_gone_with_its_memory),
 		cmocka_unit_test(a_block_takes_at_most_24_bytes),
 		cmocka_unit_test(usable_sizes_are_kept),
+		cmocka_unit_test(address_0_is_no_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

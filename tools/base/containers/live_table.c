@@ -248,6 +248,7 @@ bool torsh_live_put(struct live_table *table, const struct live_block *block,
 	uint64_t hash, rest = torsh_slot_rest(block);
 	struct live_page *page;
 	struct live_place place;
+	bool is_home;
 
 	if (table->latest.address == block->address && !table->latest.is_there) {
 		put_latest(table, block, rest);
@@ -268,15 +269,13 @@ bool torsh_live_put(struct live_table *table, const struct live_block *block,
 	torsh_bucket_set(place.bucket, place.slot, block, rest);
 	if (__builtin_expect(rest == REST_WIDE, 0))
 		add_wide(table, block);
+	is_home = torsh_live_page_home(page, hash) == (uint32_t)(place.bucket - page->buckets);
 	table->latest = (struct live_latest){
-		.address =
-			torsh_live_page_home(page, hash) == (uint32_t)(place.bucket - page->buckets)
-				? block->address
-				: 0,
+		.address = is_home ? block->address : 0,
 		.page = page,
 		.bucket = place.bucket,
 		.slot = place.slot,
-		.is_there = true,
+		.is_there = is_home,
 	};
 	table->n_blocks++;
 	return false;

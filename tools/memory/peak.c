@@ -17,8 +17,7 @@ struct peak torsh_peak_choose(const struct recording *recording,
 			      struct recorded_process *const *processes, size_t n)
 {
 	const struct recorded_session *joint = &recording->joint;
-	const struct recorded_heap *heap;
-	struct peak peak;
+	const struct recorded_process *process;
 
 	if (n > 1 && n == recording->n_processes && joint->is_there)
 		return (struct peak){
@@ -28,13 +27,14 @@ struct peak torsh_peak_choose(const struct recording *recording,
 			.at_ns = joint->peak_ns,
 			.late_changes = joint->late_changes,
 		};
-	peak.process = highest_of(processes, n);
-	heap = &peak.process->heap;
-	peak.is_known = torsh_recording_has_heap(peak.process);
-	peak.bytes = heap->peak_bytes;
-	peak.blocks = heap->peak_blocks;
-	peak.at_ns = heap->peak_ns;
-	return peak;
+	process = highest_of(processes, n);
+	return (struct peak){
+		.process = process,
+		.is_known = torsh_recording_has_heap(process),
+		.bytes = process->heap.peak_bytes,
+		.blocks = process->heap.peak_blocks,
+		.at_ns = process->heap.peak_ns,
+	};
 }
 
 void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak,

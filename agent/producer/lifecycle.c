@@ -188,6 +188,7 @@ static void open_producer(struct producer *producer, uint64_t waited_ns)
 
 	torsh_stamp_disown(producer);
 	producer->tid = (int)torsh_channel_slot(channel, producer->slot)->tid;
+	producer->n_opened++;
 	producer->end_rounds = 0;
 	producer->has_lost = producer->is_torn = false;
 	producer->n_before = 0;

@@ -90,6 +90,7 @@ struct producer {
 	bool is_torn;
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	int tid;
+	uint32_t n_opened; /* threads that had it so far, this one too */
 	struct heap_sampler sampler;
 };
 

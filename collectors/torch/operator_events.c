@@ -40,6 +40,7 @@ _Static_assert(sizeof(struct cached_text) == 64, "it is a line of the cache");
 struct operators {
 	struct cached_text cached[NAME_SLOTS]; /* by length and both ends of the text */
 	uint64_t thread; /* torch's number of the thread, as last sent */
+	uint32_t n_opened; /* the producer's then: another thread may have it now */
 	struct torch_inputs inputs;
 	struct torch_steps steps;
 	struct operator_marks marks;
@@ -164,12 +165,14 @@ static void send_thread(struct producer *producer, struct operators *operators)
 {
 	struct event event = {.id = EVENT_OP_THREAD};
 	uint64_t number, last;
+	bool is_new = operators->n_opened != producer->n_opened;
 
-	if (__builtin_expect(operators->thread && !producer->user, 1))
+	if (__builtin_expect(operators->thread && !is_new && !producer->user, 1))
 		return;
+	operators->n_opened = producer->n_opened;
 	number = torsh_torch_thread();
 	last = atomic_load_explicit(&last_thread, memory_order_relaxed);
-	if (number == operators->thread)
+	if (!number || (number == operators->thread && !is_new))
 		return;
 	while (last < number &&
 	       !atomic_compare_exchange_weak_explicit(&last_thread, &last, number,

@@ -256,7 +256,7 @@ struct channel_header {
 	alignas(64) _Atomic uint32_t writer_sleeps;
 
 	/*
-	 * Stored by the writer, read at every allocation: enum pause of shim/pause.h.
+	 * Stored by the writer, read at every allocation: 1 means that new blocks need not be sent.
 	 */
 	alignas(64) _Atomic uint32_t is_paused;
 

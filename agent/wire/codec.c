@@ -13,6 +13,8 @@
 
 /* No free and no alloc has as many bytes, with the 8 that are read for its last field. */
 #define FAR_BYTES 192u
+_Static_assert(2 + 4 * 8 + 2 + 3 * CODEC_INLINE_IDS + 8 <= FAR_BYTES,
+	       "two bytes, four numbers, the counts of a stack, its ids, and what is read beyond");
 
 struct reader {
 	const uint8_t *at, *end;

@@ -48,7 +48,8 @@ static void emit_evidence(struct json_writer *json, const struct finding *findin
 /* NULL: the stack has no frames. */
 static char *blamed_line_text(const struct finding *finding, struct symbols *symbols)
 {
-	enum stack_view view = finding->process->has_python ? STACK_VIEW_MERGED : STACK_VIEW_NATIVE;
+	enum stack_view view =
+		finding->process->tables->has_python ? STACK_VIEW_MERGED : STACK_VIEW_NATIVE;
 	size_t n, where;
 	const struct frame **frames =
 		torsh_stack_frames(finding->process, finding->stack, symbols, view, &n);

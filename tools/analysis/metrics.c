@@ -215,8 +215,8 @@ static void start_process(struct metrics_process *of, const struct recorded_proc
 	of->process = process;
 	of->of = torsh_prepass_of(request->prepass, process);
 	torsh_scope_create(&of->scope, of->of, request->from_ns, request->to_ns);
-	of->kind_of_label =
-		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*of->kind_of_label));
+	of->kind_of_label = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
+					     sizeof(*of->kind_of_label));
 	of->spent = torsh_need_items(NULL, 0, of->of->steps.n + 1, sizeof(*of->spent));
 	torsh_phase_clock_start(&of->clock, &of->of->steps, of->spent);
 }

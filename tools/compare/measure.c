@@ -292,7 +292,7 @@ static const char *program_of(const struct compare_run *of)
 		    of->processes[i]->pid == image->pid)
 			image = of->processes[i];
 	}
-	if (image->has_python && image->n_arguments > 1 && *image->arguments[1] != '-')
+	if (image->tables->has_python && image->n_arguments > 1 && *image->arguments[1] != '-')
 		return torsh_place_file(image->arguments[1]);
 	return torsh_recording_program_name(image);
 }

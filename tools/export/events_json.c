@@ -88,7 +88,7 @@ static void put_payload(struct json_writer *json, const char *name, uint32_t typ
 
 static const char *inputs_of(struct string_cache *strings, uint32_t label)
 {
-	if (!label || label > strings->process->n_functions)
+	if (!label || label > strings->process->tables->n_functions)
 		return NULL;
 	if (!strings->inputs[label]) {
 		const char *text = torsh_timeline_label(strings->process, label);

@@ -16,14 +16,14 @@ void torsh_string_cache_create(struct string_cache *strings, const struct trace 
 		.process = process,
 		.symbols = trace->symbols,
 		.n_threads = process->n_threads + 1,
-		.n_stacks = process->n_stacks,
+		.n_stacks = process->tables->n_stacks,
 	};
-	strings->names =
-		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*strings->names));
-	strings->inputs =
-		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*strings->inputs));
-	strings->kernels =
-		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*strings->kernels));
+	strings->names = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
+					  sizeof(*strings->names));
+	strings->inputs = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
+					   sizeof(*strings->inputs));
+	strings->kernels = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
+					    sizeof(*strings->kernels));
 	strings->threads = torsh_need_items(NULL, 0, strings->n_threads, sizeof(*strings->threads));
 	strings->stacks =
 		torsh_need_items(NULL, 0, strings->n_stacks + 1, sizeof(*strings->stacks));
@@ -39,9 +39,9 @@ static void free_all(char **strings, size_t n)
 
 void torsh_string_cache_free(struct string_cache *strings)
 {
-	free_all(strings->names, strings->process->n_functions + 1);
-	free_all(strings->inputs, strings->process->n_functions + 1);
-	free_all(strings->kernels, strings->process->n_functions + 1);
+	free_all(strings->names, strings->process->tables->n_functions + 1);
+	free_all(strings->inputs, strings->process->tables->n_functions + 1);
+	free_all(strings->kernels, strings->process->tables->n_functions + 1);
 	free_all(strings->threads, strings->n_threads);
 	free_all(strings->stacks, strings->n_stacks);
 	free_all(strings->lines, strings->n_stacks);
@@ -60,7 +60,7 @@ const char *torsh_string_cache_name(struct string_cache *strings, uint32_t label
 {
 	const char *name;
 
-	if (label > strings->process->n_functions)
+	if (label > strings->process->tables->n_functions)
 		label = 0;
 	name = torsh_timeline_label(strings->process, label);
 	if (!strings->names[label])

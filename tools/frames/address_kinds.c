@@ -14,9 +14,9 @@ void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorde
 		.process = process,
 		.symbols = symbols,
 		.directory = torsh_working_directory(),
-		.facts = torsh_need_items(NULL, 0, process->n_addresses, 1),
-		.modules = torsh_need_items(NULL, 0, process->n_modules, 1),
-		.functions = torsh_need_items(NULL, 0, process->n_functions, 1),
+		.facts = torsh_need_items(NULL, 0, process->tables->n_addresses, 1),
+		.modules = torsh_need_items(NULL, 0, process->tables->n_modules, 1),
+		.functions = torsh_need_items(NULL, 0, process->tables->n_functions, 1),
 	};
 }
 
@@ -30,7 +30,7 @@ void torsh_address_kinds_end(struct address_kinds *kinds)
 
 static struct frame frame_of(const struct recorded_process *process, uint32_t address)
 {
-	uint32_t flags = process->addresses[address].flags;
+	uint32_t flags = process->tables->addresses[address].flags;
 	const struct recorded_function *function = torsh_recording_function(process, address);
 	const struct recorded_module *module = torsh_recording_module(process, address);
 
@@ -47,13 +47,14 @@ static struct frame frame_of(const struct recorded_process *process, uint32_t ad
 static uint8_t *shared_facts(struct address_kinds *kinds, uint32_t address)
 {
 	const struct recorded_process *process = kinds->process;
-	uint32_t flags = process->addresses[address].flags;
+	uint32_t flags = process->tables->addresses[address].flags;
 	const struct recorded_function *function = torsh_recording_function(process, address);
 	const struct recorded_module *module = torsh_recording_module(process, address);
 
 	if (flags == ADDRESS_PYTHON && function)
-		return &kinds->functions[function - process->functions];
-	return flags < ADDRESS_PYTHON && module ? &kinds->modules[module - process->modules] : NULL;
+		return &kinds->functions[function - process->tables->functions];
+	return flags < ADDRESS_PYTHON && module ? &kinds->modules[module - process->tables->modules]
+						: NULL;
 }
 
 static uint8_t make_kind(struct address_kinds *kinds, const struct frame *frame)
@@ -118,7 +119,7 @@ bool torsh_address_package(const struct recorded_process *process, uint32_t addr
 	struct frame frame;
 
 	*out = '\0';
-	if (address >= process->n_addresses)
+	if (address >= process->tables->n_addresses)
 		return false;
 	frame = frame_of(process, address);
 	return torsh_frame_package(&frame, out, n_out);

@@ -45,7 +45,7 @@ static inline enum frame_kind torsh_address_kind(struct address_kinds *kinds, ui
 {
 	uint8_t facts;
 
-	if (address >= kinds->process->n_addresses)
+	if (address >= kinds->process->tables->n_addresses)
 		return FRAME_CUT;
 	facts = kinds->facts[address];
 	if (!(facts & ADDRESS_KIND_IS_KNOWN))
@@ -58,7 +58,7 @@ static inline bool torsh_address_has(struct address_kinds *kinds, uint32_t addre
 {
 	uint8_t facts;
 
-	if (address >= kinds->process->n_addresses)
+	if (address >= kinds->process->tables->n_addresses)
 		return false;
 	facts = kinds->facts[address];
 	if (!(facts & ADDRESS_SOURCE_IS_KNOWN))

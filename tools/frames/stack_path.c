@@ -21,12 +21,13 @@ void torsh_stack_path_end(struct stack_path *path)
 
 size_t torsh_stack_path_take(struct stack_path *path, uint32_t stack)
 {
-	const struct recorded_stack *stacks = path->process->stacks;
+	const struct recorded_stack *stacks = path->process->tables->stacks;
 	size_t before = path->depth, depth;
 
-	path->depth = depth = stack && stack < path->process->n_stacks ? stacks[stack].depth : 0;
+	path->depth = depth =
+		stack && stack < path->process->tables->n_stacks ? stacks[stack].depth : 0;
 	/* A row that is missing has no depth, and no caller. */
-	if (stack && stack < path->process->n_stacks && !depth)
+	if (stack && stack < path->process->tables->n_stacks && !depth)
 		path->depth = depth = 1;
 	/* A stack has at least as many callers as its depth says. */
 	for (; depth && (depth > before || path->stacks[depth] != stack); depth--) {

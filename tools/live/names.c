@@ -27,7 +27,7 @@ static size_t find_names(struct named *named, const struct recorded_process *pro
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < process->n_addresses; i++) {
+	for (size_t i = 0; i < process->tables->n_addresses; i++) {
 		const struct frame *frame;
 
 		if (!torsh_recording_module(process, (uint32_t)i) ||
@@ -86,7 +86,7 @@ int torsh_live_append_names(struct recording_file *file, const struct recording 
 
 		if (process->end != TORSH__PROCESS__END_KIND__RUNNING)
 			continue;
-		named = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*named));
+		named = torsh_need_items(NULL, 0, process->tables->n_addresses, sizeof(*named));
 		n = find_names(named, process, symbols);
 		if (n)
 			result = append_names(file, process->number, named, n);

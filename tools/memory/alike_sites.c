@@ -65,7 +65,8 @@ static struct stack_keys keys_of(struct key_trie *trie, uint32_t stack)
 	struct stack_keys keys = {.is_known = true}, *known;
 	size_t n = 0;
 
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
+	for (; stack && stack < process->tables->n_stacks;
+	     stack = process->tables->stacks[stack].parent) {
 		known = torsh_sparse_array_at(&trie->keys, stack);
 		if (known->is_known) {
 			keys = *known;
@@ -77,7 +78,7 @@ static struct stack_keys keys_of(struct key_trie *trie, uint32_t stack)
 	}
 	while (n-- > 0) {
 		stack = trie->path[n];
-		keys = keys_below(trie, keys, process->stacks[stack].address);
+		keys = keys_below(trie, keys, process->tables->stacks[stack].address);
 		known = torsh_sparse_array_at(&trie->keys, stack);
 		*known = keys;
 	}

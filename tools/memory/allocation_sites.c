@@ -9,7 +9,9 @@
 
 static const char *name_of(const struct recorded_process *process, uint32_t label)
 {
-	return label && label <= process->n_functions ? process->functions[label - 1].name : NULL;
+	return label && label <= process->tables->n_functions
+		       ? process->tables->functions[label - 1].name
+		       : NULL;
 }
 
 const char *torsh_site_operator(const struct allocation_site *site)
@@ -149,14 +151,14 @@ static int compare_stacks(const struct allocation_site *one, const struct alloca
 	for (size_t i = 0; i < depth && x != y; i++) {
 		const struct recorded_stack *node_x, *node_y;
 
-		if (x >= process->n_stacks)
+		if (x >= process->tables->n_stacks)
 			x = 0;
-		if (y >= process->n_stacks)
+		if (y >= process->tables->n_stacks)
 			y = 0;
 		if (!x || !y)
 			return !x ? -(y != 0) : 1;
-		node_x = &process->stacks[x];
-		node_y = &process->stacks[y];
+		node_x = &process->tables->stacks[x];
+		node_y = &process->tables->stacks[y];
 		if (node_x->address != node_y->address)
 			return node_x->address < node_y->address ? -1 : 1;
 		x = node_x->parent;
@@ -234,8 +236,8 @@ static void name_holder(struct allocation_site *site, struct symbols *symbols, s
 	size_t n_room = 0;
 	uint32_t stack = site->stack;
 
-	while (stack && stack < site->process->n_stacks) {
-		const struct recorded_stack *node = &site->process->stacks[stack];
+	while (stack && stack < site->process->tables->n_stacks) {
+		const struct recorded_stack *node = &site->process->tables->stacks[stack];
 		const struct frames *frames =
 			torsh_symbols_frames(symbols, site->process, node->address);
 

@@ -61,9 +61,9 @@ static const char *mark_name(const struct recorded_process *process,
 			     const struct recorded_moment *moment)
 {
 	if (moment->kind != RECORDED_MOMENT_BY_MARK || !moment->name ||
-	    moment->name > process->n_functions)
+	    moment->name > process->tables->n_functions)
 		return NULL;
-	return process->functions[moment->name - 1].name;
+	return process->tables->functions[moment->name - 1].name;
 }
 
 static void put_kept(struct memory_moments *moments)

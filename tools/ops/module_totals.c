@@ -183,8 +183,9 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 		totals->has_devices = totals->has_devices ||
 				      torsh_prepass_of(prepass, processes[i])->work.is_seen;
 		adder.processes[i].process = processes[i];
-		adder.processes[i].items = torsh_need_items(NULL, 0, processes[i]->n_functions + 1,
-							    sizeof(*adder.processes[i].items));
+		adder.processes[i].items =
+			torsh_need_items(NULL, 0, processes[i]->tables->n_functions + 1,
+					 sizeof(*adder.processes[i].items));
 	}
 	adder.join = torsh_device_join_create(prepass, &devices, &adder);
 	rc = torsh_spans_visit(recording, processes, n_processes, prepass->unnested, NULL, &visitor,

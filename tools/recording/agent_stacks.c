@@ -15,8 +15,8 @@ static bool is_agents(const struct recorded_process *process, uint32_t address)
 
 static bool has_agents_function(const struct recorded_process *process)
 {
-	for (size_t i = 0; i < process->n_functions; i++) {
-		const char *file = process->functions[i].file;
+	for (size_t i = 0; i < process->tables->n_functions; i++) {
+		const char *file = process->tables->functions[i].file;
 
 		if (file && strcmp(file, AGENT_PYTHON_FILE) == 0)
 			return true;
@@ -26,23 +26,25 @@ static bool has_agents_function(const struct recorded_process *process)
 
 void torsh_agent_stacks_hide(struct recorded_process *process)
 {
-	if (!process->n_stacks || !has_agents_function(process))
+	/* Another process that shares the tables may have been here. */
+	if (process->tables->is_agents || !process->tables->n_stacks ||
+	    !has_agents_function(process))
 		return;
-	process->is_agents =
-		torsh_need_items(NULL, 0, process->n_stacks, sizeof(*process->is_agents));
-	process->n_is_agents = process->n_stacks;
+	process->tables->is_agents = torsh_need_items(NULL, 0, process->tables->n_stacks,
+						      sizeof(*process->tables->is_agents));
+	process->tables->n_is_agents = process->tables->n_stacks;
 	/* A parent has a lower number than its children: it is already replaced. */
-	for (size_t i = 1; i < process->n_stacks; i++) {
-		struct recorded_stack *stack = &process->stacks[i];
+	for (size_t i = 1; i < process->tables->n_stacks; i++) {
+		struct recorded_stack *stack = &process->tables->stacks[i];
 
-		process->is_agents[i] =
-			process->is_agents[stack->parent] || is_agents(process, stack->address);
-		if (process->is_agents[i])
-			*stack = process->stacks[stack->parent];
+		process->tables->is_agents[i] = process->tables->is_agents[stack->parent] ||
+						is_agents(process, stack->address);
+		if (process->tables->is_agents[i])
+			*stack = process->tables->stacks[stack->parent];
 	}
 }
 
 bool torsh_agent_stacks_has(const struct recorded_process *process, uint32_t stack)
 {
-	return stack < process->n_is_agents && process->is_agents[stack];
+	return stack < process->tables->n_is_agents && process->tables->is_agents[stack];
 }

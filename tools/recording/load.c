@@ -62,6 +62,7 @@ static struct recorded_process *find_in(struct recording *recording,
 	}
 	process = torsh_need(calloc(1, sizeof(*process)));
 	process->number = number;
+	process->tables = torsh_tables_new();
 	if ((*n & (*n - 1)) == 0)
 		*list = torsh_need_items(*list, *n, *n ? *n * 2 : 1, sizeof(process));
 	memmove(*list + i + 1, *list + i, (*n - i) * sizeof(process));
@@ -199,8 +200,11 @@ static void load_process(struct recording *recording, const Torsh__Process *row)
 {
 	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 
-	if (process)
-		take_process(process, row);
+	if (!process)
+		return;
+	take_process(process, row);
+	if (row->tables_of)
+		torsh_load_tables_of(recording, process, row->tables_of);
 }
 
 static void load_unfollowed(struct recording *recording, const Torsh__Unfollowed *row)
@@ -254,6 +258,7 @@ int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 	LOAD_ALL(process, load_process)
 	LOAD_ALL(unfollowed, load_unfollowed)
 	LOAD_ALL(modules, torsh_load_modules)
+	LOAD_ALL(placements, torsh_load_placements)
 	LOAD_ALL(functions, torsh_load_functions)
 	LOAD_ALL(addresses, torsh_load_addresses)
 	LOAD_ALL(symbols, torsh_load_symbols)

@@ -13,8 +13,8 @@
 bool torsh_load_can_walk(struct recording *recording, const struct recorded_process *process,
 			 uint32_t stack)
 {
-	if (stack < process->n_stacks)
-		recording->n_frames += process->stacks[stack].depth;
+	if (stack < process->tables->n_stacks)
+		recording->n_frames += process->tables->stacks[stack].depth;
 	if (recording->n_frames <= FRAMES_ANYWAY + FRAMES_A_BYTE * recording->size_bytes)
 		return true;
 	recording->n_bad_rows++;
@@ -31,7 +31,7 @@ static bool can_have_row(struct recording *recording, const struct recorded_proc
 		recording->n_bad_rows++;
 		return false;
 	}
-	n_known = n_known > process->n_stacks ? n_known : process->n_stacks;
+	n_known = n_known > process->tables->n_stacks ? n_known : process->tables->n_stacks;
 	return torsh_load_can_reach(recording, n_known, stack, sizeof(uint32_t));
 }
 

@@ -7,6 +7,8 @@
 
 /* A file with larger numbers is rejected: a few bytes of it could require huge tables. */
 #define STACKS_MAX (1u << 27)
+#define MODULES_MAX (1u << 20)
+#define FUNCTIONS_MAX (1u << 22)
 #define GAPS_MAX_BYTES (UINT64_C(64) << 20)
 #define FRAMES_ANYWAY (UINT64_C(1) << 24) /* of all rows' stacks, each walked separately */
 #define FRAMES_A_BYTE 256u
@@ -40,11 +42,24 @@ bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, s
 bool torsh_load_can_walk(struct recording *recording, const struct recorded_process *process,
 			 uint32_t stack);
 
+/* Returns empty tables with one user. */
+struct recorded_tables *torsh_tables_new(void);
+
+/* A process uses the tables no more: free them after the last one. */
+void torsh_tables_leave(struct recorded_tables *tables);
+
+/* The process shares the tables of the process with that number; its own must be empty. */
+void torsh_load_tables_of(struct recording *recording, struct recorded_process *process,
+			  uint32_t number);
+
 /*
  * Load a Modules row into the tables of its process. As in all functions below, the row stays the
  * caller's, and invalid entries are counted as bad rows.
  */
 void torsh_load_modules(struct recording *recording, const Torsh__Modules *row);
+
+/* Load a Placements row. */
+void torsh_load_placements(struct recording *recording, const Torsh__Placements *row);
 
 /* Load a Functions row. */
 void torsh_load_functions(struct recording *recording, const Torsh__Functions *row);

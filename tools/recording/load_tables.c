@@ -12,6 +12,56 @@
 #include "agent/wire/channel.h"
 #include "tools/base/die.h"
 
+/* Returns true if no row of these tables is loaded. */
+static bool is_empty(const struct recorded_tables *tables)
+{
+	return !tables->n_modules && !tables->n_functions && !tables->n_addresses &&
+	       !tables->n_symbols && !tables->n_stacks;
+}
+
+void torsh_load_tables_of(struct recording *recording, struct recorded_process *process,
+			  uint32_t number)
+{
+	struct recorded_process *owner = torsh_load_process_of(recording, number);
+
+	if (!owner || owner->tables == process->tables)
+		return;
+	if (!is_empty(process->tables)) {
+		recording->n_bad_rows++;
+		return;
+	}
+	torsh_tables_leave(process->tables);
+	process->tables = owner->tables;
+	process->tables->n_users++;
+}
+
+void torsh_load_placements(struct recording *recording, const Torsh__Placements *row)
+{
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
+
+	if (!process)
+		return;
+	if (row->n_module != row->n_shift) {
+		recording->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < row->n_module; i++) {
+		uint32_t module = row->module[i];
+
+		if (module >= process->tables->n_modules) {
+			recording->n_bad_rows++;
+			continue;
+		}
+		if (module >= process->n_shifts) {
+			process->shifts =
+				torsh_need_items(process->shifts, process->n_shifts,
+						 process->tables->n_modules, sizeof(uint64_t));
+			process->n_shifts = process->tables->n_modules;
+		}
+		process->shifts[module] = (uint64_t)row->shift[i];
+	}
+}
+
 void torsh_load_modules(struct recording *recording, const Torsh__Modules *row)
 {
 	struct recorded_process *process = torsh_load_process_of(recording, row->process);
@@ -19,21 +69,22 @@ void torsh_load_modules(struct recording *recording, const Torsh__Modules *row)
 
 	if (!process || !n)
 		return;
-	if (end > CHANNEL_MODULES || row->n_bias != n || row->n_start != n || row->n_end != n ||
+	if (end > MODULES_MAX || row->n_bias != n || row->n_start != n || row->n_end != n ||
 	    (row->n_build_id && row->n_build_id != n)) {
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_modules, row->first,
-				  sizeof(*process->modules)))
+	if (!torsh_load_can_reach(recording, process->tables->n_modules, row->first,
+				  sizeof(*process->tables->modules)))
 		return;
-	if (end > process->n_modules) {
-		process->modules = torsh_need_items(process->modules, process->n_modules, end,
-						    sizeof(*process->modules));
-		process->n_modules = end;
+	if (end > process->tables->n_modules) {
+		process->tables->modules =
+			torsh_need_items(process->tables->modules, process->tables->n_modules, end,
+					 sizeof(*process->tables->modules));
+		process->tables->n_modules = end;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct recorded_module *module = &process->modules[row->first + i];
+		struct recorded_module *module = &process->tables->modules[row->first + i];
 
 		module->bias = row->bias[i];
 		module->start = row->start[i];
@@ -57,19 +108,20 @@ void torsh_load_functions(struct recording *recording, const Torsh__Functions *r
 
 	if (!process || !n)
 		return;
-	if (end > CHANNEL_CODES || row->n_file != n || row->n_first_line != n) {
+	if (end > FUNCTIONS_MAX || row->n_file != n || row->n_first_line != n) {
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_functions, row->first,
-				  sizeof(*process->functions)))
+	if (!torsh_load_can_reach(recording, process->tables->n_functions, row->first,
+				  sizeof(*process->tables->functions)))
 		return;
-	process->functions = torsh_array_extend(process->functions, end, &process->functions_room,
-						sizeof(*process->functions));
-	if (end > process->n_functions)
-		process->n_functions = end;
+	process->tables->functions = torsh_array_extend(process->tables->functions, end,
+							&process->tables->functions_room,
+							sizeof(*process->tables->functions));
+	if (end > process->tables->n_functions)
+		process->tables->n_functions = end;
 	for (size_t i = 0; i < n; i++) {
-		struct recorded_function *function = &process->functions[row->first + i];
+		struct recorded_function *function = &process->tables->functions[row->first + i];
 
 		torsh_load_text(&function->name, row->name[i]);
 		torsh_load_text(&function->file, row->file[i]);
@@ -84,27 +136,28 @@ void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *r
 
 	if (!process || !n)
 		return;
-	if (end > CHANNEL_ADDRESSES || row->n_flags != n || row->n_module != n) {
+	if (end > PROFILE_NO_ADDRESS || row->n_flags != n || row->n_module != n) {
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_addresses, row->first,
-				  sizeof(*process->addresses)))
+	if (!torsh_load_can_reach(recording, process->tables->n_addresses, row->first,
+				  sizeof(*process->tables->addresses)))
 		return;
-	process->addresses = torsh_array_extend(process->addresses, end, &process->addresses_room,
-						sizeof(*process->addresses));
+	process->tables->addresses = torsh_array_extend(process->tables->addresses, end,
+							&process->tables->addresses_room,
+							sizeof(*process->tables->addresses));
 	/* Numbers in a gap were never sent: they must not refer to the first symbol and module. */
-	for (size_t i = process->n_addresses; i < end; i++)
-		process->addresses[i] = (struct recorded_address){.module = CHANNEL_NO_MODULE,
-								  .symbol = PROFILE_NO_ROW};
-	if (end > process->n_addresses)
-		process->n_addresses = end;
+	for (size_t i = process->tables->n_addresses; i < end; i++)
+		process->tables->addresses[i] = (struct recorded_address){
+			.module = CHANNEL_NO_MODULE, .symbol = PROFILE_NO_ROW};
+	if (end > process->tables->n_addresses)
+		process->tables->n_addresses = end;
 	for (size_t i = 0; i < n; i++) {
-		struct recorded_address *address = &process->addresses[row->first + i];
+		struct recorded_address *address = &process->tables->addresses[row->first + i];
 
 		address->ip = row->ip[i];
 		address->flags = row->flags[i];
-		process->has_python |= address->flags == ADDRESS_PYTHON;
+		process->tables->has_python |= address->flags == ADDRESS_PYTHON;
 		address->module = row->module[i];
 	}
 }
@@ -120,19 +173,22 @@ void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row)
 		recording->n_bad_rows++;
 		return;
 	}
-	base = process->n_symbols;
-	process->symbols = torsh_array_extend(process->symbols, base + row->n_name,
-					      &process->symbols_room, sizeof(*process->symbols));
+	base = process->tables->n_symbols;
+	process->tables->symbols = torsh_array_extend(process->tables->symbols, base + row->n_name,
+						      &process->tables->symbols_room,
+						      sizeof(*process->tables->symbols));
 	for (size_t i = 0; i < row->n_name; i++)
-		process->symbols[base + i] = torsh_need(strdup(row->name[i]));
-	process->n_symbols = base + row->n_name;
+		process->tables->symbols[base + i] = torsh_need(strdup(row->name[i]));
+	process->tables->n_symbols = base + row->n_name;
 	for (size_t i = 0; i < row->n_address; i++) {
-		if (row->address[i] >= process->n_addresses || row->symbol[i] >= row->n_name) {
+		if (row->address[i] >= process->tables->n_addresses ||
+		    row->symbol[i] >= row->n_name) {
 			recording->n_bad_rows++;
 			continue;
 		}
-		process->addresses[row->address[i]].symbol = (uint32_t)(base + row->symbol[i]);
-		process->addresses[row->address[i]].symbol_offset = row->offset[i];
+		process->tables->addresses[row->address[i]].symbol =
+			(uint32_t)(base + row->symbol[i]);
+		process->tables->addresses[row->address[i]].symbol_offset = row->offset[i];
 	}
 }
 
@@ -140,7 +196,7 @@ void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row)
 static void set_stack(struct recording *recording, struct recorded_process *process,
 		      uint32_t number, uint32_t parent, uint32_t address)
 {
-	struct recorded_stack *stack = &process->stacks[number];
+	struct recorded_stack *stack = &process->tables->stacks[number];
 	uint32_t depth;
 
 	if (address > PROFILE_NO_ADDRESS)
@@ -153,7 +209,7 @@ static void set_stack(struct recording *recording, struct recorded_process *proc
 		recording->n_bad_rows++;
 		parent = 0;
 	}
-	depth = parent ? process->stacks[parent].depth + 1 : 1;
+	depth = parent ? process->tables->stacks[parent].depth + 1 : 1;
 	if (depth > CHANNEL_STACK_MAX) {
 		recording->n_bad_rows++;
 		parent = 0;
@@ -177,13 +233,14 @@ void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row)
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_stacks, row->first,
-				  sizeof(*process->stacks)))
+	if (!torsh_load_can_reach(recording, process->tables->n_stacks, row->first,
+				  sizeof(*process->tables->stacks)))
 		return;
-	process->stacks = torsh_array_extend(process->stacks, end, &process->stacks_room,
-					     sizeof(*process->stacks));
-	if (end > process->n_stacks)
-		process->n_stacks = end;
+	process->tables->stacks =
+		torsh_array_extend(process->tables->stacks, end, &process->tables->stacks_room,
+				   sizeof(*process->tables->stacks));
+	if (end > process->tables->n_stacks)
+		process->tables->n_stacks = end;
 	for (size_t i = 0; i < n; i++)
 		set_stack(recording, process, row->first + (uint32_t)i, row->parent[i],
 			  row->address[i]);

@@ -26,6 +26,37 @@ static void free_texts(char **texts, size_t n)
 	free(texts);
 }
 
+struct recorded_tables *torsh_tables_new(void)
+{
+	struct recorded_tables *tables = torsh_need(calloc(1, sizeof(*tables)));
+
+	tables->n_users = 1;
+	return tables;
+}
+
+void torsh_tables_leave(struct recorded_tables *tables)
+{
+	if (--tables->n_users)
+		return;
+	for (size_t i = 0; i < tables->n_modules; i++) {
+		free(tables->modules[i].path);
+		free(tables->modules[i].build_id);
+	}
+	free(tables->modules);
+	for (size_t i = 0; i < tables->n_functions; i++) {
+		free(tables->functions[i].name);
+		free(tables->functions[i].file);
+	}
+	free(tables->functions);
+	free(tables->addresses);
+	free_texts(tables->symbols, tables->n_symbols);
+	if (tables->views)
+		tables->free_views(tables->views);
+	free(tables->stacks);
+	free(tables->is_agents);
+	free(tables);
+}
+
 static void free_rows(struct recorded_rows *rows)
 {
 	free(rows->items);
@@ -47,22 +78,8 @@ static void destroy_process(struct recorded_process *process)
 		free(process->counters[i].name);
 	free(process->counters);
 	free(process->rss_peak_source);
-	for (size_t i = 0; i < process->n_modules; i++) {
-		free(process->modules[i].path);
-		free(process->modules[i].build_id);
-	}
-	free(process->modules);
-	for (size_t i = 0; i < process->n_functions; i++) {
-		free(process->functions[i].name);
-		free(process->functions[i].file);
-	}
-	free(process->functions);
-	free(process->addresses);
-	free_texts(process->symbols, process->n_symbols);
-	if (process->views)
-		process->free_views(process->views);
-	free(process->stacks);
-	free(process->is_agents);
+	torsh_tables_leave(process->tables);
+	free(process->shifts);
 	free(process->passes);
 	torsh_totals_free(&process->totals);
 	free_rows(&process->session_usages);
@@ -125,8 +142,8 @@ size_t torsh_recording_walk(const struct recorded_process *process, uint32_t sta
 {
 	size_t n = 0;
 
-	while (stack && stack < process->n_stacks) {
-		const struct recorded_stack *node = &process->stacks[stack];
+	while (stack && stack < process->tables->n_stacks) {
+		const struct recorded_stack *node = &process->tables->stacks[stack];
 
 		if (n >= n_max && node->depth)
 			return n + node->depth;
@@ -235,10 +252,10 @@ const char *torsh_recording_symbol(const struct recorded_process *process, uint3
 {
 	uint32_t symbol;
 
-	if (address >= process->n_addresses)
+	if (address >= process->tables->n_addresses)
 		return NULL;
-	symbol = process->addresses[address].symbol;
-	return symbol < process->n_symbols ? process->symbols[symbol] : NULL;
+	symbol = process->tables->addresses[address].symbol;
+	return symbol < process->tables->n_symbols ? process->tables->symbols[symbol] : NULL;
 }
 
 const struct recorded_function *torsh_recording_function(const struct recorded_process *process,
@@ -246,13 +263,28 @@ const struct recorded_function *torsh_recording_function(const struct recorded_p
 {
 	const struct recorded_address *row;
 
-	if (address >= process->n_addresses)
+	if (address >= process->tables->n_addresses)
 		return NULL;
-	row = &process->addresses[address];
-	if (row->flags != ADDRESS_PYTHON || row->module >= process->n_functions ||
-	    !process->functions[row->module].name)
+	row = &process->tables->addresses[address];
+	if (row->flags != ADDRESS_PYTHON || row->module >= process->tables->n_functions ||
+	    !process->tables->functions[row->module].name)
 		return NULL;
-	return &process->functions[row->module];
+	return &process->tables->functions[row->module];
+}
+
+bool torsh_recording_has_same_code(const struct recorded_process *a,
+				   const struct recorded_process *b)
+{
+	return a == b || (a->tables == b->tables && !a->n_shifts && !b->n_shifts);
+}
+
+uint64_t torsh_recording_ip(const struct recorded_process *process, uint32_t address)
+{
+	const struct recorded_address *row = &process->tables->addresses[address];
+
+	if (row->flags == ADDRESS_PYTHON || row->module >= process->n_shifts)
+		return row->ip;
+	return row->ip + process->shifts[row->module];
 }
 
 const struct recorded_module *torsh_recording_module(const struct recorded_process *process,
@@ -260,11 +292,12 @@ const struct recorded_module *torsh_recording_module(const struct recorded_proce
 {
 	uint32_t module;
 
-	if (address >= process->n_addresses || process->addresses[address].flags == ADDRESS_PYTHON)
+	if (address >= process->tables->n_addresses ||
+	    process->tables->addresses[address].flags == ADDRESS_PYTHON)
 		return NULL;
-	module = process->addresses[address].module;
-	if (module >= process->n_modules || !process->modules[module].path ||
-	    !*process->modules[module].path)
+	module = process->tables->addresses[address].module;
+	if (module >= process->tables->n_modules || !process->tables->modules[module].path ||
+	    !*process->tables->modules[module].path)
 		return NULL;
-	return &process->modules[module];
+	return &process->tables->modules[module];
 }

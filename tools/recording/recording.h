@@ -210,6 +210,31 @@ struct recorded_usage {
 	uint64_t sampled_ns, oversubscribed_ns, runnable_ns;
 };
 
+/*
+ * What processes of one program share. A number of an address is at the bias that the modules have
+ * here: torsh_recording_ip has it as in a process.
+ */
+struct recorded_tables {
+	size_t n_users; /* processes */
+	struct recorded_module *modules;
+	size_t n_modules;
+	struct recorded_function *functions;
+	size_t n_functions, functions_room;
+	struct recorded_address *addresses;
+	size_t n_addresses, addresses_room;
+	char **symbols; /* mangled */
+	size_t n_symbols, symbols_room;
+	bool has_python; /* some address is a Python line */
+	/* [0] is no stack; stacks of views follow the recorded ones */
+	struct recorded_stack *stacks;
+	struct stack_views *views; /* of tools/symbols/stack_view.h; NULL: none */
+	void (*free_views)(struct stack_views *views);
+	size_t n_stacks, stacks_room;
+	/* By stack: see tools/recording/agent_stacks.h; NULL: no stack is the agent's. */
+	bool *is_agents;
+	size_t n_is_agents;
+};
+
 struct recorded_process {
 	uint32_t number, pid, parent_pid;
 	uint32_t forked_from, executed_from; /* numbers of processes; 0: none */
@@ -245,20 +270,11 @@ struct recorded_process {
 	uint64_t ring_bytes_read, waited_ns;
 	struct recorded_usage usage;
 
-	struct recorded_module *modules;
-	size_t n_modules;
-	struct recorded_function *functions;
-	size_t n_functions, functions_room;
-	struct recorded_address *addresses;
-	size_t n_addresses, addresses_room;
-	char **symbols; /* mangled */
-	size_t n_symbols, symbols_room;
-	bool has_python; /* some address is a Python line */
-	/* [0] is no stack; stacks of views follow the recorded ones */
-	struct recorded_stack *stacks;
-	struct stack_views *views; /* of tools/symbols/stack_view.h; NULL: none */
-	void (*free_views)(struct stack_views *views);
-	size_t n_stacks, stacks_room;
+	struct recorded_tables
+		*tables; /* never NULL; of other processes, too, if they are shared */
+	/* of modules that it shares and had elsewhere: by number, what to add to the bias */
+	uint64_t *shifts;
+	size_t n_shifts;
 	/*
 	 * Start of its first module or batch, or of what a backward pass uses; 0: none, or not
 	 * looked up yet.
@@ -268,10 +284,6 @@ struct recorded_process {
 	size_t n_passes;
 	/* it loads batches for another process: see tools/timeline/prepass/data_workers.h */
 	bool is_data_worker;
-	/* By stack: see tools/recording/agent_stacks.h; NULL: no stack is the agent's. */
-	bool *is_agents;
-	size_t n_is_agents;
-
 	struct recorded_heap heap;
 	struct recorded_totals totals;
 	struct recorded_rows session_usages; /* struct recorded_session_usage */
@@ -404,6 +416,13 @@ const char *torsh_recording_symbol(const struct recorded_process *process, uint3
  */
 const struct recorded_function *torsh_recording_function(const struct recorded_process *process,
 							 uint32_t address);
+
+/* Returns true if the processes share their tables and had each module at the same place. */
+bool torsh_recording_has_same_code(const struct recorded_process *a,
+				   const struct recorded_process *b);
+
+/* Returns where the process had an address, which must be in its tables; a line of Python. */
+uint64_t torsh_recording_ip(const struct recorded_process *process, uint32_t address);
 
 /* Returns the module of an address; NULL if there is none or it has no path. */
 const struct recorded_module *torsh_recording_module(const struct recorded_process *process,

@@ -53,7 +53,7 @@ int torsh_timeline_visit(const struct recording *recording, timeline_visit *visi
 
 const char *torsh_timeline_label(const struct recorded_process *process, uint32_t label)
 {
-	if (!label || label > process->n_functions)
+	if (!label || label > process->tables->n_functions)
 		return NULL;
-	return process->functions[label - 1].name;
+	return process->tables->functions[label - 1].name;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define RECORDING_MAGIC UINT64_C(0x6365726873726f74) /* "torshrec" */
-#define RECORDING_FORMAT 3u /* what is written; see FORMAT.md for when it moves */
+#define RECORDING_FORMAT 4u /* what is written; see FORMAT.md for when it moves */
 #define RECORDING_FORMAT_OLDEST 1u /* what is still read */
 
 /* The first bytes of the file. */

@@ -26,15 +26,15 @@ uint32_t torsh_cuda_frames_shown(const struct recorded_process *process, uint32_
 	uint32_t shown = stack;
 	bool is_inside = false;
 
-	for (int i = 0; i < CUDA_FRAMES_MAX && stack && stack < process->n_stacks; i++) {
-		bool is_cuda = is_of_cuda(process, process->stacks[stack].address);
+	for (int i = 0; i < CUDA_FRAMES_MAX && stack && stack < process->tables->n_stacks; i++) {
+		bool is_cuda = is_of_cuda(process, process->tables->stacks[stack].address);
 
 		if (is_inside && !is_cuda)
 			break;
 		if (is_cuda)
 			shown = stack;
 		is_inside = is_inside || is_cuda;
-		stack = process->stacks[stack].parent;
+		stack = process->tables->stacks[stack].parent;
 	}
 	return shown;
 }
@@ -42,11 +42,12 @@ uint32_t torsh_cuda_frames_shown(const struct recorded_process *process, uint32_
 /* Returns the address of the innermost Python line from `node` outwards, or UINT32_MAX. */
 static uint32_t find_python(const struct recorded_process *process, uint32_t stack)
 {
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
+	for (; stack && stack < process->tables->n_stacks;
+	     stack = process->tables->stacks[stack].parent) {
+		uint32_t address = process->tables->stacks[stack].address;
 
-		if (address < process->n_addresses &&
-		    process->addresses[address].flags == ADDRESS_PYTHON)
+		if (address < process->tables->n_addresses &&
+		    process->tables->addresses[address].flags == ADDRESS_PYTHON)
 			return address;
 	}
 	return UINT32_MAX;
@@ -56,10 +57,11 @@ static uint32_t find_python(const struct recorded_process *process, uint32_t sta
 static uint32_t find_caller(const struct recorded_process *process, uint32_t stack)
 {
 	stack = torsh_cuda_frames_shown(process, stack);
-	while (stack && stack < process->n_stacks &&
-	       is_of_cuda(process, process->stacks[stack].address))
-		stack = process->stacks[stack].parent;
-	return stack && stack < process->n_stacks ? process->stacks[stack].address : UINT32_MAX;
+	while (stack && stack < process->tables->n_stacks &&
+	       is_of_cuda(process, process->tables->stacks[stack].address))
+		stack = process->tables->stacks[stack].parent;
+	return stack && stack < process->tables->n_stacks ? process->tables->stacks[stack].address
+							  : UINT32_MAX;
 }
 
 const struct frame *torsh_cuda_frames_line(const struct recorded_process *process, uint32_t stack,

@@ -43,7 +43,7 @@ static void print_frame(FILE *out, const struct frame *frame)
 char *torsh_stack_text(const struct recorded_process *process, uint32_t stack,
 		       struct symbols *symbols)
 {
-	enum stack_view view = process->has_python ? STACK_VIEW_PYTHON : STACK_VIEW_NATIVE;
+	enum stack_view view = process->tables->has_python ? STACK_VIEW_PYTHON : STACK_VIEW_NATIVE;
 	size_t n, n_text;
 	const struct frame **frames = torsh_stack_frames(process, stack, symbols, view, &n);
 	char *text = NULL;

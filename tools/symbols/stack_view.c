@@ -25,13 +25,14 @@ struct stack_views {
 
 static bool is_python(const struct recorded_process *process, uint32_t address)
 {
-	return address < process->n_addresses &&
-	       process->addresses[address].flags == ADDRESS_PYTHON;
+	return address < process->tables->n_addresses &&
+	       process->tables->addresses[address].flags == ADDRESS_PYTHON;
 }
 
 static bool is_native(const struct recorded_process *process, uint32_t address)
 {
-	return address < process->n_addresses && process->addresses[address].flags < ADDRESS_PYTHON;
+	return address < process->tables->n_addresses &&
+	       process->tables->addresses[address].flags < ADDRESS_PYTHON;
 }
 
 /*
@@ -51,21 +52,21 @@ static bool is_evaluation_name(const char *name)
 static void find_interpreter(struct stack_views *views, const struct recorded_process *process,
 			     struct symbols *symbols)
 {
-	bool *is_asked = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*is_asked));
+	bool *is_asked = torsh_need_items(NULL, 0, process->tables->n_addresses, sizeof(*is_asked));
 
-	for (size_t i = 1; i < process->n_stacks; i++) {
-		const struct recorded_stack *stack = &process->stacks[i];
+	for (size_t i = 1; i < process->tables->n_stacks; i++) {
+		const struct recorded_stack *stack = &process->tables->stacks[i];
 		uint32_t address = stack->address;
 
 		if (!is_native(process, address) || is_asked[address] || !stack->parent ||
-		    !is_python(process, process->stacks[stack->parent].address))
+		    !is_python(process, process->tables->stacks[stack->parent].address))
 			continue;
 		is_asked[address] = true;
 		if (!is_evaluation_name(torsh_symbols_name(symbols, process, address)))
 			continue;
 		views->is_evaluation[address] = true;
 		if (torsh_recording_module(process, address))
-			views->is_interpreter[process->addresses[address].module] = true;
+			views->is_interpreter[process->tables->addresses[address].module] = true;
 	}
 	free(is_asked);
 }
@@ -83,27 +84,27 @@ static void free_views(struct stack_views *views)
 
 void torsh_stack_views_forget(struct recorded_process *process)
 {
-	if (process->views)
-		process->free_views(process->views);
-	process->views = NULL;
+	if (process->tables->views)
+		process->tables->free_views(process->tables->views);
+	process->tables->views = NULL;
 }
 
 static struct stack_views *views_of(struct recorded_process *process, struct symbols *symbols)
 {
-	struct stack_views *views = process->views;
+	struct stack_views *views = process->tables->views;
 
 	if (views)
 		return views;
-	views = process->views = torsh_need(calloc(1, sizeof(*views)));
-	process->free_views = free_views;
+	views = process->tables->views = torsh_need(calloc(1, sizeof(*views)));
+	process->tables->free_views = free_views;
 	torsh_key_index_create(&views->made);
-	views->n_recorded = process->n_stacks;
+	views->n_recorded = process->tables->n_stacks;
 	torsh_sparse_array_create(&views->shown, sizeof(uint32_t));
 	torsh_sparse_array_create(&views->outer, sizeof(uint32_t));
-	views->is_interpreter =
-		torsh_need_items(NULL, 0, process->n_modules, sizeof(*views->is_interpreter));
-	views->is_evaluation =
-		torsh_need_items(NULL, 0, process->n_addresses, sizeof(*views->is_evaluation));
+	views->is_interpreter = torsh_need_items(NULL, 0, process->tables->n_modules,
+						 sizeof(*views->is_interpreter));
+	views->is_evaluation = torsh_need_items(NULL, 0, process->tables->n_addresses,
+						sizeof(*views->is_evaluation));
 	find_interpreter(views, process, symbols);
 	return views;
 }
@@ -111,17 +112,20 @@ static struct stack_views *views_of(struct recorded_process *process, struct sym
 /* Returns the stack of a call into `address` from `parent`. */
 static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t address)
 {
-	struct key_index *made = &process->views->made;
+	struct key_index *made = &process->tables->views->made;
 	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* 0 is an empty slot */
 	struct key_slot *slot = torsh_key_index_find(made, key);
-	uint32_t number = (uint32_t)process->n_stacks;
+	uint32_t number = (uint32_t)process->tables->n_stacks;
 
 	if (slot->key)
 		return slot->number;
-	process->stacks = torsh_array_reserve(process->stacks, process->n_stacks,
-					      &process->stacks_room, sizeof(*process->stacks));
-	process->stacks[process->n_stacks++] = (struct recorded_stack){
-		.parent = parent, .address = address, .depth = process->stacks[parent].depth + 1u};
+	process->tables->stacks = torsh_array_reserve(
+		process->tables->stacks, process->tables->n_stacks, &process->tables->stacks_room,
+		sizeof(*process->tables->stacks));
+	process->tables->stacks[process->tables->n_stacks++] =
+		(struct recorded_stack){.parent = parent,
+					.address = address,
+					.depth = process->tables->stacks[parent].depth + 1u};
 	torsh_key_index_fill(made, slot, key, number);
 	return number;
 }
@@ -129,7 +133,9 @@ static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t
 /* Returns whether the cut also concerns the Python part of the stack. */
 static bool is_cut_for_all(const struct recorded_process *process, uint32_t address)
 {
-	uint32_t flags = address < process->n_addresses ? process->addresses[address].flags : 0;
+	uint32_t flags = address < process->tables->n_addresses
+				 ? process->tables->addresses[address].flags
+				 : 0;
 
 	return flags == ADDRESS_CUT_TOO_DEEP || flags == ADDRESS_CUT_NO_MEMORY;
 }
@@ -137,7 +143,7 @@ static bool is_cut_for_all(const struct recorded_process *process, uint32_t addr
 static bool is_shown(const struct recorded_process *process, uint32_t address, bool is_inside,
 		     enum stack_view view)
 {
-	const struct stack_views *views = process->views;
+	const struct stack_views *views = process->tables->views;
 	bool is_native_code = is_native(process, address);
 
 	switch (view) {
@@ -151,7 +157,7 @@ static bool is_shown(const struct recorded_process *process, uint32_t address, b
 		if (views->is_evaluation[address])
 			return false;
 		return is_inside || !torsh_recording_module(process, address) ||
-		       !views->is_interpreter[process->addresses[address].module];
+		       !views->is_interpreter[process->tables->addresses[address].module];
 	}
 	return true;
 }
@@ -184,11 +190,11 @@ static void keep(struct stack_views *views, size_t n, uint32_t stack)
 static uint32_t show_outer(struct recorded_process *process, uint32_t stack, size_t n_kept,
 			   enum stack_view view)
 {
-	struct stack_views *views = process->views;
+	struct stack_views *views = process->tables->views;
 	uint32_t shown = 0;
 	size_t n = n_kept;
 
-	for (; stack && stack < views->n_recorded; stack = process->stacks[stack].parent) {
+	for (; stack && stack < views->n_recorded; stack = process->tables->stacks[stack].parent) {
 		uint32_t known = known_view(&views->outer, stack);
 
 		if (known != NOT_ASKED) {
@@ -198,7 +204,7 @@ static uint32_t show_outer(struct recorded_process *process, uint32_t stack, siz
 		keep(views, n++, stack);
 	}
 	while (n-- > n_kept) {
-		uint32_t address = process->stacks[views->path[n]].address;
+		uint32_t address = process->tables->stacks[views->path[n]].address;
 
 		if (is_shown(process, address, false, view))
 			shown = push(process, shown, address);
@@ -213,23 +219,23 @@ static uint32_t show_outer(struct recorded_process *process, uint32_t stack, siz
  */
 static uint32_t make_shown(struct recorded_process *process, uint32_t stack, enum stack_view view)
 {
-	struct stack_views *views = process->views;
+	struct stack_views *views = process->tables->views;
 	uint32_t outer = stack, shown; /* the innermost Python line, or a stack with a view */
 	uint32_t known = NOT_ASKED; /* of outer */
 	size_t n = 0;
 
 	while (outer && outer < views->n_recorded &&
 	       (known = known_view(&views->shown, outer)) == NOT_ASKED &&
-	       !is_python(process, process->stacks[outer].address)) {
+	       !is_python(process, process->tables->stacks[outer].address)) {
 		keep(views, n++, outer);
-		outer = process->stacks[outer].parent;
+		outer = process->tables->stacks[outer].parent;
 	}
 	if (known != NOT_ASKED)
 		shown = known - 1;
 	else
 		shown = show_outer(process, outer, n, view);
 	while (n-- > 0) {
-		uint32_t inner = views->path[n], address = process->stacks[inner].address;
+		uint32_t inner = views->path[n], address = process->tables->stacks[inner].address;
 
 		if (is_shown(process, address, true, view))
 			shown = push(process, shown, address);
@@ -244,7 +250,7 @@ uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, stru
 	struct stack_views *views;
 	uint32_t shown;
 
-	if (!process->has_python && view != STACK_VIEW_PYTHON)
+	if (!process->tables->has_python && view != STACK_VIEW_PYTHON)
 		return stack;
 	views = views_of(process, symbols);
 	if (stack >= views->n_recorded)
@@ -264,12 +270,12 @@ const struct frame **torsh_stack_frames(const struct recorded_process *process, 
 	size_t n_room = 0;
 
 	*n = 0;
-	if (!stack || stack >= process->n_stacks)
+	if (!stack || stack >= process->tables->n_stacks)
 		return NULL;
 	/* Views only add to the process's stacks; the rest of it is const. */
 	stack = torsh_stack_view((struct recorded_process *)process, stack, symbols, view);
-	while (stack && stack < process->n_stacks) {
-		const struct recorded_stack *node = &process->stacks[stack];
+	while (stack && stack < process->tables->n_stacks) {
+		const struct recorded_stack *node = &process->tables->stacks[stack];
 		const struct frames *at = torsh_symbols_frames(symbols, process, node->address);
 
 		for (size_t i = 0; i < at->n; i++) {

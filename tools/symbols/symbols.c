@@ -88,7 +88,7 @@ static struct known_process *find_process(struct symbols *symbols,
 	struct known_process *known;
 
 	for (size_t i = symbols->n_processes; i-- > 0;) {
-		if (symbols->processes[i].process == process)
+		if (torsh_recording_has_same_code(symbols->processes[i].process, process))
 			return &symbols->processes[i];
 	}
 	symbols->processes =
@@ -97,10 +97,12 @@ static struct known_process *find_process(struct symbols *symbols,
 	known = &symbols->processes[symbols->n_processes++];
 	*known = (struct known_process){
 		.process = process,
-		.frames = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*known->frames)),
-		.n_frames = process->n_addresses,
-		.files = torsh_need_items(NULL, 0, process->n_modules, sizeof(*known->files)),
-		.n_files = process->n_modules,
+		.frames = torsh_need_items(NULL, 0, process->tables->n_addresses,
+					   sizeof(*known->frames)),
+		.n_frames = process->tables->n_addresses,
+		.files = torsh_need_items(NULL, 0, process->tables->n_modules,
+					  sizeof(*known->files)),
+		.n_files = process->tables->n_modules,
 	};
 	return known;
 }
@@ -140,7 +142,7 @@ static struct object *object_of(struct symbols *symbols, const struct recorded_p
 
 	if (!module || module->path[0] != '/')
 		return NULL;
-	file = &known->files[module - process->modules];
+	file = &known->files[module - process->tables->modules];
 	if (!*file)
 		*file = open_file(symbols, module);
 	return &(*file)->object;
@@ -152,7 +154,7 @@ static struct object *object_of(struct symbols *symbols, const struct recorded_p
  */
 static uint64_t looked_up(const struct recorded_process *process, uint32_t address)
 {
-	const struct recorded_address *row = &process->addresses[address];
+	const struct recorded_address *row = &process->tables->addresses[address];
 	const struct recorded_module *module = torsh_recording_module(process, address);
 	uint64_t ip = row->ip - (module ? module->bias : 0);
 
@@ -179,8 +181,8 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_pr
 	const struct elf_symbol *symbol;
 	struct object *object;
 
-	if (name || !symbols || address >= process->n_addresses ||
-	    process->addresses[address].flags == ADDRESS_PYTHON)
+	if (name || !symbols || address >= process->tables->n_addresses ||
+	    process->tables->addresses[address].flags == ADDRESS_PYTHON)
 		return name;
 	object = object_of(symbols, process, address);
 	if (!object)
@@ -230,7 +232,7 @@ static void name_frame(struct symbols *symbols, const struct recorded_process *p
 	struct object *object;
 
 	if (name) {
-		frame->offset = process->addresses[address].symbol_offset;
+		frame->offset = process->tables->addresses[address].symbol_offset;
 		name = public_name(symbols, process, address, name);
 	} else if ((object = object_of(symbols, process, address))) {
 		const struct elf_symbol *symbol =
@@ -327,7 +329,8 @@ static void make_python_frame(struct symbols *symbols, const struct recorded_pro
 {
 	const struct recorded_function *function = torsh_recording_function(process, address);
 
-	*frame = (struct frame){.is_python = true, .line = (int)process->addresses[address].ip};
+	*frame = (struct frame){.is_python = true,
+				.line = (int)process->tables->addresses[address].ip};
 	if (!function)
 		return;
 	frame->function = torsh_intern(&symbols->texts, function->name);
@@ -337,10 +340,10 @@ static void make_python_frame(struct symbols *symbols, const struct recorded_pro
 static size_t make_frames(struct symbols *symbols, const struct recorded_process *process,
 			  uint32_t address, struct frame *frames)
 {
-	const struct recorded_address *row = &process->addresses[address];
+	const struct recorded_address *row = &process->tables->addresses[address];
 	const struct recorded_module *module = torsh_recording_module(process, address);
 	struct frame base = {
-		.address = row->ip,
+		.address = torsh_recording_ip(process, address),
 		.module = module ? torsh_intern(&symbols->texts, module->path) : NULL,
 		.module_offset = module ? row->ip - module->bias : 0,
 		.is_exact = row->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME),
@@ -377,7 +380,7 @@ const struct frames *torsh_symbols_frames(struct symbols *symbols,
 	struct frames *known;
 	size_t n;
 
-	if (address >= process->n_addresses)
+	if (address >= process->tables->n_addresses)
 		return &nothing;
 	known = &find_process(symbols, process)->frames[address];
 	if (known->n)

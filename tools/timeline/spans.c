@@ -60,7 +60,7 @@ static uint8_t traits_of(struct process_state *state, uint32_t label)
 	if (!name)
 		return NAME_SEEN;
 	if (!state->traits)
-		state->traits = torsh_need(calloc(state->process->n_functions + 1, 1));
+		state->traits = torsh_need(calloc(state->process->tables->n_functions + 1, 1));
 	if (!state->traits[label])
 		state->traits[label] = torsh_name_traits(name);
 	return state->traits[label];

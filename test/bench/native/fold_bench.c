@@ -240,7 +240,8 @@ int main(int argc, char **argv)
 	/* Half of the places are live at any time. */
 	bench.free_addresses = calloc(2 * n_live + bench.n_threads, sizeof(*bench.free_addresses));
 	start_view(&bench);
-	torsh_process_state_create(&bench.state, &bench.view, &clock);
+	torsh_process_state_create(&bench.state, &bench.view, &clock,
+				   torsh_program_tables_create(1), 1);
 	for (uint32_t i = 0; i < bench.n_threads; i++)
 		start_producer(&bench, i, (uint32_t)(2 * n_live / bench.n_threads + 1));
 	while (n_made < n_events) {
@@ -255,8 +256,8 @@ int main(int argc, char **argv)
 	printf("{\"events\": %llu, \"threads\": %u, \"live_blocks\": %llu, \"stacks\": %u, \"seconds\": %.3f, "
 	       "\"ns_per_event\": %.1f, \"events_per_second\": %.0f, \"bytes_per_block\": %.1f}\n",
 	       (unsigned long long)n_folded, bench.n_threads,
-	       (unsigned long long)bench.state.heap.tracker.n, bench.state.stacks.n_rows, spent,
-	       spent * 1e9 / (double)n_folded, (double)n_folded / spent,
+	       (unsigned long long)bench.state.heap.tracker.n, bench.state.tables->stacks.n_rows,
+	       spent, spent * 1e9 / (double)n_folded, (double)n_folded / spent,
 	       (double)torsh_live_bytes(&bench.state.heap.live) /
 		       (double)bench.state.heap.live.n_blocks);
 	return n_folded != n_events || bench.state.heap.unknown_frees ||

@@ -27,6 +27,7 @@
 static struct {
 	struct recorded_process processes[N_PROCESSES];
 	struct recorded_function names[N_PROCESSES];
+	struct recorded_tables tables[N_PROCESSES];
 	struct prepass_process surveyed[N_PROCESSES];
 	struct event_device given[N_PROCESSES];
 	struct device_process items[N_PROCESSES];
@@ -42,8 +43,9 @@ static void place(const uint32_t *numbers, char *const *uuids)
 {
 	for (size_t i = 0; i < N_PROCESSES; i++) {
 		all.names[i].name = uuids[i];
-		all.processes[i] =
-			(struct recorded_process){.functions = &all.names[i], .n_functions = 1};
+		all.tables[i] =
+			(struct recorded_tables){.functions = &all.names[i], .n_functions = 1};
+		all.processes[i] = (struct recorded_process){.tables = &all.tables[i]};
 		all.given[i] =
 			(struct event_device){.device = numbers[i], .uuid = uuids[i] ? 1 : 0};
 		all.surveyed[i] = (struct prepass_process){

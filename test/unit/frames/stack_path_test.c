@@ -37,7 +37,7 @@ static void a_stack_shares_the_callers_of_the_one_before(void **state)
 		assert_int_equal(path.depth, expected[i].depth);
 		for (uint32_t k = (uint32_t)path.depth, stack = stacks[i]; k; k--) {
 			assert_int_equal(path.stacks[k], stack);
-			stack = recording->processes[0]->stacks[stack].parent;
+			stack = recording->processes[0]->tables->stacks[stack].parent;
 		}
 	}
 	assert_int_equal(torsh_stack_path_take(&path, 0), 1);

@@ -173,7 +173,7 @@ static void columns_of_unequal_length_are_left_out(void **state)
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	assert_int_equal(recording->n_bad_rows, 6);
 	assert_int_equal(recording->processes[0]->totals.n, 0);
-	assert_int_equal(recording->processes[0]->n_stacks, 0);
+	assert_int_equal(recording->processes[0]->tables->n_stacks, 0);
 }
 
 static void numbers_beyond_all_tables_are_left_out(void **state)
@@ -188,9 +188,9 @@ static void numbers_beyond_all_tables_are_left_out(void **state)
 	fixture.modules.first = UINT32_MAX;
 	fixture.addresses.first = UINT32_MAX - 1;
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
-	assert_int_equal(recording->processes[0]->n_stacks, 0);
-	assert_int_equal(recording->processes[0]->n_modules, 0);
-	assert_int_equal(recording->processes[0]->n_addresses, 0);
+	assert_int_equal(recording->processes[0]->tables->n_stacks, 0);
+	assert_int_equal(recording->processes[0]->tables->n_modules, 0);
+	assert_int_equal(recording->processes[0]->tables->n_addresses, 0);
 	assert_int_equal(recording->processes[0]->totals.n, 0);
 	/* Modules, addresses, stacks, the total, and the symbol of an address that isn't there. */
 	assert_int_equal(recording->n_bad_rows, 5);

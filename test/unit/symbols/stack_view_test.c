@@ -30,12 +30,12 @@ static void expect_view(const char *stack, enum stack_view view, const char *exp
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	process = recording->processes[0];
 	number = torsh_stack_view(process, number, symbols, view);
-	depth = process->stacks[number].depth;
-	for (; number; number = process->stacks[number].parent, depth--) {
-		const struct frames *frames =
-			torsh_symbols_frames(symbols, process, process->stacks[number].address);
+	depth = process->tables->stacks[number].depth;
+	for (; number; number = process->tables->stacks[number].parent, depth--) {
+		const struct frames *frames = torsh_symbols_frames(
+			symbols, process, process->tables->stacks[number].address);
 
-		assert_true(number < process->n_stacks);
+		assert_true(number < process->tables->n_stacks);
 		snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s",
 			 *found ? " " : "",
 			 frames->frames[0].function ? frames->frames[0].function : "?");

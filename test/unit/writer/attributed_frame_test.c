@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/fold/attributed_frame.h"
+#include "tools/writer/fold/program/attributed_frame.h"
 
 enum { PROGRAM, LIBC, LIBSTDCXX };
 enum { SCRIPT, IMPORTER };
@@ -28,7 +28,7 @@ static struct code_function functions[] = {
 	[IMPORTER] = {.name = "_find_and_load", .file = "<frozen importlib._bootstrap>"},
 };
 
-static struct view_address addresses[] = {
+static struct code_address addresses[] = {
 	[MAIN] = {.ip = 1, .module = PROGRAM},
 	[INNER] = {.ip = 2, .module = PROGRAM},
 	[MALLOC] = {.ip = 3, .module = LIBC},

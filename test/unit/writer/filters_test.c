@@ -32,7 +32,7 @@ static void start(struct pair *pair, uint32_t n_filters)
 	pair->channel.header->n_filters = n_filters;
 	assert_int_equal(torsh_target_create(&pair->target, dup(pair->channel.fd), getpid(), -1),
 			 0);
-	torsh_target_begin(pair->target, &clock);
+	torsh_target_begin(pair->target, &clock, NULL);
 	pair->target->status_fd = memfd_create("status", MFD_CLOEXEC);
 	assert_true(pair->target->status_fd >= 0);
 }

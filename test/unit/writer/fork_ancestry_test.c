@@ -48,7 +48,7 @@ static void begin(struct image *image, uint32_t pid, uint64_t start_ticks,
 	assert_int_equal(
 		torsh_target_create(&image->target, dup(image->channel.fd), (pid_t)pid, -1), 0);
 	image->target->number = ancestry.n + 1;
-	torsh_target_begin(image->target, &clock);
+	torsh_target_begin(image->target, &clock, NULL);
 	torsh_fork_ancestry_begin(&ancestry, image->target);
 	fake_thread_open(&image->thread, &image->channel, 0, pid, 0);
 }

@@ -38,7 +38,8 @@ static void start(struct story *story, uint32_t n_threads)
 	fake_channel_create(&story->channel, n_threads);
 	fd = dup(story->channel.fd);
 	assert_int_equal(torsh_view_open(&story->view, fd), 0);
-	torsh_process_state_create(&story->state, &story->view, &clock);
+	torsh_process_state_create(&story->state, &story->view, &clock,
+				   torsh_program_tables_create(1), 1);
 	story->state.columns = torsh_columns_create();
 	story->n_threads = n_threads;
 	for (uint32_t i = 0; i < n_threads; i++) {

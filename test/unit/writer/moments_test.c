@@ -49,14 +49,14 @@ static int start(void **state)
 	fake_channel_create(&channel, 1);
 	assert_int_equal(torsh_target_create(&target, dup(channel.fd), getpid(), -1), 0);
 	target->number = 1;
-	torsh_target_begin(target, &clock);
+	torsh_target_begin(target, &clock, NULL);
 	heap = &target->state.heap;
 	producer = (struct heap_producer){0};
 	for (uint32_t i = 0; i < N_SITES; i++)
-		sites[i] = torsh_heap_site(
-			heap, torsh_stacks_below(
-				      &target->state.stacks, 0,
-				      (uint32_t)torsh_code_number(&target->state.code, i + 1)));
+		sites[i] = torsh_heap_site(heap,
+					   torsh_stacks_below(&target->state.tables->stacks, 0,
+							      (uint32_t)torsh_process_code_number(
+								      &target->state.code, i + 1)));
 	copies = calloc(N_COPIES, sizeof(*copies));
 	assert_non_null(copies);
 	n_copies = 0;

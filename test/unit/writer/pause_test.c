@@ -34,7 +34,7 @@ static void start(struct paused *paused)
 	fake_channel_create(&paused->channel, 2);
 	assert_int_equal(
 		torsh_target_create(&paused->target, dup(paused->channel.fd), getpid(), -1), 0);
-	torsh_target_begin(paused->target, &clock);
+	torsh_target_begin(paused->target, &clock, NULL);
 	fake_thread_open(&paused->thread, &paused->channel, 0, 1, 10);
 }
 

@@ -32,14 +32,14 @@ static void make_stacks(void)
 	stacks = malloc(N_ADDRESSES * N_ADDRESSES * sizeof(*stacks));
 	assert_non_null(stacks);
 	for (uint32_t i = 0; i < N_ADDRESSES; i++) {
-		uint32_t outer =
-			torsh_stacks_below(&target->state.stacks, 0,
-					   (uint32_t)torsh_code_number(&target->state.code, i + 1));
+		uint32_t outer = torsh_stacks_below(
+			&target->state.tables->stacks, 0,
+			(uint32_t)torsh_process_code_number(&target->state.code, i + 1));
 
 		for (uint32_t k = 0; k < N_ADDRESSES; k++)
 			stacks[i * N_ADDRESSES + k] = torsh_stacks_below(
-				&target->state.stacks, outer,
-				(uint32_t)torsh_code_number(&target->state.code, k + 1));
+				&target->state.tables->stacks, outer,
+				(uint32_t)torsh_process_code_number(&target->state.code, k + 1));
 	}
 }
 
@@ -51,7 +51,7 @@ static int start(void **state)
 	fake_channel_create(&channel, 1);
 	assert_int_equal(torsh_target_create(&target, dup(channel.fd), getpid(), -1), 0);
 	target->number = 1;
-	torsh_target_begin(target, &clock);
+	torsh_target_begin(target, &clock, NULL);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static void totals_of_more_than_a_chunk_are_whole(void **state)
 
 static void names_of_more_than_a_chunk_are_whole(void **state)
 {
-	struct code_table *code = &target->state.code;
+	struct code_table *code = &target->state.tables->code;
 	uint64_t random = 2;
 	struct recording *recording;
 	int fd = new_file();
@@ -209,9 +209,9 @@ static void names_of_more_than_a_chunk_are_whole(void **state)
 	}
 	code->n_functions = code->function_capacity = N_FUNCTIONS;
 	recording = write_and_read(fd);
-	assert_int_equal(recording->processes[0]->n_functions, N_FUNCTIONS);
+	assert_int_equal(recording->processes[0]->tables->n_functions, N_FUNCTIONS);
 	for (uint32_t i = 0; i < N_FUNCTIONS; i++)
-		assert_string_equal(recording->processes[0]->functions[i].name,
+		assert_string_equal(recording->processes[0]->tables->functions[i].name,
 				    code->functions[i].name);
 	torsh_recording_destroy(recording);
 	close(fd);

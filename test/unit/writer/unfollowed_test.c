@@ -44,7 +44,7 @@ static int start(void **state)
 	if (torsh_target_create(&target, dup(channel.fd), (pid_t)STARTER, -1))
 		return -1;
 	target->number = 1;
-	torsh_target_begin(target, &clock);
+	torsh_target_begin(target, &clock, NULL);
 	torsh_fork_ancestry_begin(&ancestry, target);
 	fake_thread_open(&thread, &channel, 0, STARTER, 0);
 	return 0;

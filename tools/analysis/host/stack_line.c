@@ -7,18 +7,21 @@
 
 static bool is_of_program(const struct recorded_process *process, uint32_t module)
 {
-	return module < process->n_modules && process->modules[module].path && process->program &&
-	       strcmp(process->modules[module].path, process->program) == 0;
+	return module < process->tables->n_modules && process->tables->modules[module].path &&
+	       process->program &&
+	       strcmp(process->tables->modules[module].path, process->program) == 0;
 }
 
 uint64_t torsh_stack_line(const struct recorded_process *process, uint32_t stack)
 {
 	uint64_t own = 0;
 
-	for (uint32_t at = stack; at && at < process->n_stacks; at = process->stacks[at].parent) {
-		uint32_t number = process->stacks[at].address;
+	for (uint32_t at = stack; at && at < process->tables->n_stacks;
+	     at = process->tables->stacks[at].parent) {
+		uint32_t number = process->tables->stacks[at].address;
 		const struct recorded_address *address =
-			number < process->n_addresses ? &process->addresses[number] : NULL;
+			number < process->tables->n_addresses ? &process->tables->addresses[number]
+							      : NULL;
 
 		if (address && address->flags & ADDRESS_PYTHON)
 			return UINT64_C(1) << 32 | number;

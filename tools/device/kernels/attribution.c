@@ -158,7 +158,7 @@ static const char *operator_of_range(struct process_state *state, uint32_t label
 		return "";
 	if (!state->operators)
 		state->operators = torsh_need(
-			calloc(state->process->n_functions + 1, sizeof(*state->operators)));
+			calloc(state->process->tables->n_functions + 1, sizeof(*state->operators)));
 	if (!state->operators[label])
 		state->operators[label] =
 			torsh_need(strndup(text, torsh_attribution_operator_in(text)));
@@ -205,7 +205,7 @@ static const struct known_kernel *find_kernel(struct attributor *attributor,
 		return &nothing;
 	if (!state->kernels)
 		state->kernels = torsh_need(
-			calloc(state->process->n_functions + 1, sizeof(*state->kernels)));
+			calloc(state->process->tables->n_functions + 1, sizeof(*state->kernels)));
 	known = &state->kernels[label];
 	if (!known->is_known)
 		*known = (struct known_kernel){.is_known = true,
@@ -468,7 +468,7 @@ static void free_state(struct process_state *state)
 	torsh_key_index_destroy(&state->site_index);
 	for (size_t i = 0; (ranges = torsh_sparse_array_next(&state->threads, &i)); i++)
 		free(ranges->spans);
-	for (size_t i = 0; state->operators && i <= state->process->n_functions; i++)
+	for (size_t i = 0; state->operators && i <= state->process->tables->n_functions; i++)
 		free(state->operators[i]);
 	free(state->operators);
 	free(state->kernels);

@@ -16,7 +16,7 @@
 
 static const char *inputs_of(struct chrome *chrome, struct string_cache *strings, uint32_t label)
 {
-	if (!label || label > strings->process->n_functions)
+	if (!label || label > strings->process->tables->n_functions)
 		return "";
 	if (!strings->inputs[label]) {
 		torsh_inputs_parse(&chrome->inputs, torsh_timeline_label(strings->process, label));

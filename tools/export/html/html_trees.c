@@ -68,8 +68,8 @@ static bool is_hidden(const struct grower *grower, uint32_t address)
 {
 	const struct recorded_process *process = grower->process;
 
-	return grower->view == STACK_VIEW_NATIVE && address < process->n_addresses &&
-	       process->addresses[address].flags == ADDRESS_PYTHON;
+	return grower->view == STACK_VIEW_NATIVE && address < process->tables->n_addresses &&
+	       process->tables->addresses[address].flags == ADDRESS_PYTHON;
 }
 
 static uint32_t shown_stack(const struct grower *grower, uint32_t recorded)
@@ -88,10 +88,10 @@ static uint32_t node_of(struct grower *grower, uint32_t recorded)
 	uint32_t node = grower->root;
 	size_t n = 0;
 
-	if (stack >= process->n_stacks)
+	if (stack >= process->tables->n_stacks)
 		return node;
 	make_room(grower, stack);
-	for (; stack; stack = process->stacks[stack].parent) {
+	for (; stack; stack = process->tables->stacks[stack].parent) {
 		if (grower->nodes[stack]) {
 			node = grower->nodes[stack] - 1;
 			break;
@@ -102,8 +102,8 @@ static uint32_t node_of(struct grower *grower, uint32_t recorded)
 	}
 	while (n-- > 0) {
 		stack = grower->path[n];
-		if (!is_hidden(grower, process->stacks[stack].address))
-			node = descend(grower, node, process->stacks[stack].address);
+		if (!is_hidden(grower, process->tables->stacks[stack].address))
+			node = descend(grower, node, process->tables->stacks[stack].address);
 		grower->nodes[stack] = node + 1;
 	}
 	return node;
@@ -293,7 +293,7 @@ void torsh_html_memory_collect(struct html_page *page)
 	torsh_html_tree_create(&memory->native);
 	torsh_html_tree_create(&memory->scopes);
 	for (size_t i = 0; i < trace->n_processes; i++)
-		memory->has_native = memory->has_native || trace->processes[i]->has_python;
+		memory->has_native = memory->has_native || trace->processes[i]->tables->has_python;
 	torsh_html_moments_collect(page);
 	if (memory->has_native)
 		grow_native(page);

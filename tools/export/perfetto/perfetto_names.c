@@ -65,7 +65,7 @@ static void put_name(struct perfetto *perfetto, const struct sequence *sequence,
 
 uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
 {
-	if (label > sequence->process->n_functions)
+	if (label > sequence->process->tables->n_functions)
 		label = 0;
 	if (!(sequence->named[label] & NAMED_EVENT)) {
 		sequence->named[label] |= NAMED_EVENT;
@@ -82,9 +82,9 @@ uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *seque
 	const char *name;
 	uint64_t iid;
 
-	if (label > sequence->process->n_functions)
+	if (label > sequence->process->tables->n_functions)
 		label = 0;
-	iid = sequence->process->n_functions + 2 + (uint64_t)label;
+	iid = sequence->process->tables->n_functions + 2 + (uint64_t)label;
 	if (!(sequence->named[label] & NAMED_KERNEL)) {
 		sequence->named[label] |= NAMED_KERNEL;
 		name = torsh_timeline_label(sequence->process, label);
@@ -113,7 +113,7 @@ uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequenc
 {
 	uint64_t iid;
 
-	if (label > sequence->process->n_functions)
+	if (label > sequence->process->tables->n_functions)
 		label = 0;
 	iid = (uint64_t)label + 1;
 	if (!(sequence->named[label] & NAMED_TEXT)) {
@@ -128,7 +128,7 @@ uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequenc
 /* Numbers of stacks follow those of labels. */
 uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack)
 {
-	uint64_t iid = sequence->process->n_functions + 1 + (uint64_t)stack;
+	uint64_t iid = sequence->process->tables->n_functions + 1 + (uint64_t)stack;
 
 	if (!stack || stack >= sequence->n_stacks || !perfetto->trace->symbols)
 		return 0;
@@ -157,7 +157,7 @@ uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_n
 uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text)
 {
-	uint64_t iid = 2 * (sequence->process->n_functions + UINT64_C(2)) + number;
+	uint64_t iid = 2 * (sequence->process->tables->n_functions + UINT64_C(2)) + number;
 
 	if (text)
 		put_name(perfetto, sequence, iid, text);
@@ -168,7 +168,7 @@ uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequen
 uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text)
 {
-	uint64_t iid = sequence->process->n_functions + 1 + sequence->n_stacks + 1 + number;
+	uint64_t iid = sequence->process->tables->n_functions + 1 + sequence->n_stacks + 1 + number;
 
 	if (text)
 		put_text(perfetto, sequence, iid, text);

@@ -147,11 +147,11 @@ void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence,
 	sequence->n_threads = process->n_threads + 1;
 	sequence->threads =
 		torsh_need_items(NULL, 0, sequence->n_threads, sizeof(*sequence->threads));
-	sequence->n_stacks = process->n_stacks;
+	sequence->n_stacks = process->tables->n_stacks;
 	sequence->named_stacks =
 		torsh_need_items(NULL, 0, sequence->n_stacks + 1, sizeof(*sequence->named_stacks));
-	sequence->named =
-		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*sequence->named));
+	sequence->named = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
+					   sizeof(*sequence->named));
 	torsh_key_index_create(&sequence->strings);
 	put_clocks(perfetto, sequence);
 	torsh_perfetto_put_names(perfetto, sequence);

@@ -88,7 +88,7 @@ static struct span_id id_of(struct collector *collector, const struct span *span
 	struct process_names *names = names_of(collector, span->process);
 	struct known_name **known;
 
-	if (span->name > span->process->n_functions)
+	if (span->name > span->process->tables->n_functions)
 		return torsh_profile_next_id(name_of(collector, span));
 	known = span->kind == SPAN_OPERATOR ? &names->by_label[span->name]
 					    : &names->ranges[span->name];
@@ -366,7 +366,7 @@ int torsh_profile_collect(struct profile_json *profile)
 	profile->strings = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->strings));
 	collector.names = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*collector.names));
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		size_t n_labels = trace->processes[i]->n_functions + 1;
+		size_t n_labels = trace->processes[i]->tables->n_functions + 1;
 
 		profile->strings[i].process = collector.names[i].process = trace->processes[i];
 		collector.names[i].by_label =
@@ -391,7 +391,7 @@ int torsh_profile_collect(struct profile_json *profile)
 
 static void free_texts(struct profile_texts *strings)
 {
-	for (size_t i = 0; i <= strings->process->n_functions; i++) {
+	for (size_t i = 0; i <= strings->process->tables->n_functions; i++) {
 		if (strings->names)
 			free(strings->names[i]);
 		if (strings->demangled)

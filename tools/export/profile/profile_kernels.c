@@ -36,7 +36,7 @@ const char *torsh_profile_text(struct profile_json *profile, const struct record
 	if (!text)
 		return "?";
 	if (!strings->names)
-		strings->names = torsh_need_items(NULL, 0, process->n_functions + 1,
+		strings->names = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
 						  sizeof(*strings->names));
 	if (!strings->names[label])
 		strings->names[label] = torsh_json_escape(text);
@@ -52,7 +52,7 @@ const char *torsh_profile_demangled(struct profile_json *profile,
 	if (!text || !profile->trace->symbols)
 		return torsh_profile_text(profile, process, label);
 	if (!strings->demangled)
-		strings->demangled = torsh_need_items(NULL, 0, process->n_functions + 1,
+		strings->demangled = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
 						      sizeof(*strings->demangled));
 	if (!strings->demangled[label])
 		strings->demangled[label] =
@@ -65,13 +65,15 @@ const char *torsh_profile_line(struct profile_json *profile, const struct record
 {
 	struct profile_texts *strings = texts_of(profile, process);
 
-	if (!stack || stack >= process->n_stacks || !profile->trace->symbols)
+	if (!stack || stack >= process->tables->n_stacks || !profile->trace->symbols)
 		return "";
 	if (!strings->lines) {
-		strings->n_stacks = process->n_stacks;
+		strings->n_stacks = process->tables->n_stacks;
 		strings->lines =
 			torsh_need_items(NULL, 0, strings->n_stacks, sizeof(*strings->lines));
 	}
+	if (stack >= strings->n_stacks)
+		return "";
 	if (!strings->lines[stack]) {
 		char *text = torsh_stack_line_text(process, stack, profile->trace->symbols);
 

@@ -61,7 +61,7 @@ static void insert_frames(struct sqlite *sqlite, struct known *known, uint32_t a
 
 static void make_room(struct known *known)
 {
-	known->stacks = torsh_array_extend(known->stacks, known->process->n_stacks,
+	known->stacks = torsh_array_extend(known->stacks, known->process->tables->n_stacks,
 					   &known->n_stacks, sizeof(*known->stacks));
 }
 
@@ -72,19 +72,19 @@ uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process
 	struct database *database = &sqlite->database;
 	uint32_t shown, at;
 
-	if (!stack || stack >= process->n_stacks)
+	if (!stack || stack >= process->tables->n_stacks)
 		return 0;
 	shown = torsh_stack_view(known->process, stack, sqlite->trace->symbols, STACK_VIEW_MERGED);
 	make_room(known);
-	for (at = shown; at && !known->stacks[at]; at = process->stacks[at].parent) {
+	for (at = shown; at && !known->stacks[at]; at = process->tables->stacks[at].parent) {
 		known->stacks[at] = true;
-		insert_frames(sqlite, known, process->stacks[at].address);
+		insert_frames(sqlite, known, process->tables->stacks[at].address);
 		torsh_database_fill(database, INSERT_STACK);
 		torsh_database_number(database, process->number);
 		torsh_database_number(database, at);
-		torsh_database_known(database, process->stacks[at].parent,
-				     process->stacks[at].parent);
-		torsh_database_number(database, process->stacks[at].address);
+		torsh_database_known(database, process->tables->stacks[at].parent,
+				     process->tables->stacks[at].parent);
+		torsh_database_number(database, process->tables->stacks[at].address);
 		torsh_database_insert(database);
 	}
 	return shown;
@@ -106,9 +106,22 @@ static void insert_threads(struct database *database, const struct recorded_proc
 	}
 }
 
-static void insert_labels(struct database *database, const struct recorded_process *process)
+void torsh_sqlite_label(struct sqlite *sqlite, const struct recorded_process *process,
+			uint32_t label)
 {
-	for (uint32_t label = 1; label <= process->n_functions; label++) {
+	if (label <= process->tables->n_functions)
+		torsh_sqlite_known(sqlite, process)->labels[label] = true;
+	torsh_database_known(&sqlite->database, label, label);
+}
+
+/* Processes of one program share their labels: each has rows for those that its rows have. */
+static void insert_labels(struct database *database, const struct known *known)
+{
+	const struct recorded_process *process = known->process;
+
+	for (uint32_t label = 1; label <= process->tables->n_functions; label++) {
+		if (!known->labels[label])
+			continue;
 		torsh_database_fill(database, INSERT_LABEL);
 		torsh_database_number(database, process->number);
 		torsh_database_number(database, label);
@@ -149,7 +162,6 @@ static void insert_process(struct sqlite *sqlite, const struct recorded_process 
 	torsh_database_known(database, process->has_end_ns, process->end_ns);
 	torsh_database_insert(database);
 	insert_threads(database, process);
-	insert_labels(database, process);
 	insert_steps(sqlite, process);
 }
 
@@ -323,14 +335,18 @@ static void insert_meta(struct sqlite *sqlite)
 static int insert_all(struct sqlite *sqlite)
 {
 	struct trace *trace = sqlite->trace;
+	int rc;
 
 	insert_meta(sqlite);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		insert_process(sqlite, trace->processes[i]);
 	insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
-	return torsh_trace_walk(trace, &torsh_sqlite_span_visitor, &torsh_sqlite_device_visitor,
-				sqlite);
+	rc = torsh_trace_walk(trace, &torsh_sqlite_span_visitor, &torsh_sqlite_device_visitor,
+			      sqlite);
+	for (size_t i = 0; i < trace->n_processes; i++)
+		insert_labels(&sqlite->database, &sqlite->known[i]);
+	return rc;
 }
 
 static void know_processes(struct sqlite *sqlite)
@@ -342,9 +358,12 @@ static void know_processes(struct sqlite *sqlite)
 		struct known *known = &sqlite->known[i];
 
 		known->process = trace->processes[i];
-		known->addresses = torsh_need_items(NULL, 0, known->process->n_addresses + 1,
-						    sizeof(*known->addresses));
-		known->kernels = torsh_need_items(NULL, 0, known->process->n_functions + 1,
+		known->addresses =
+			torsh_need_items(NULL, 0, known->process->tables->n_addresses + 1,
+					 sizeof(*known->addresses));
+		known->labels = torsh_need_items(NULL, 0, known->process->tables->n_functions + 1,
+						 sizeof(*known->labels));
+		known->kernels = torsh_need_items(NULL, 0, known->process->tables->n_functions + 1,
 						  sizeof(*known->kernels));
 		make_room(known);
 	}
@@ -355,6 +374,7 @@ static void forget_processes(struct sqlite *sqlite)
 	for (size_t i = 0; i < sqlite->trace->n_processes; i++) {
 		free(sqlite->known[i].stacks);
 		free(sqlite->known[i].addresses);
+		free(sqlite->known[i].labels);
 		free(sqlite->known[i].kernels);
 	}
 	free(sqlite->known);

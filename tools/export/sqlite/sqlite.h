@@ -12,6 +12,7 @@
 struct known {
 	struct recorded_process *process;
 	bool *stacks, *addresses; /* by number */
+	bool *labels; /* those that rows have: their own rows come last */
 	bool *kernels; /* by label */
 	size_t n_stacks; /* there is room for; views add stacks */
 };
@@ -34,10 +35,9 @@ struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct recorded_pr
 uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process,
 			    uint32_t stack);
 
-static inline void torsh_sqlite_label(struct database *database, uint32_t label)
-{
-	torsh_database_known(database, label, label);
-}
+/* Bind a label of the process; 0: none. */
+void torsh_sqlite_label(struct sqlite *sqlite, const struct recorded_process *process,
+			uint32_t label);
 
 /* ---- spans and events: sqlite_spans.c -------------------------------------------------------- */
 

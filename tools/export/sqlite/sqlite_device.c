@@ -32,11 +32,11 @@ static void insert_launch(void *context, const struct recorded_process *process,
 	torsh_database_number(database, launch->thread);
 	torsh_database_number(database, launch->begin_ns);
 	torsh_database_number(database, launch->begin_ns + launch->duration_ns);
-	torsh_sqlite_label(database, launch->api);
+	torsh_sqlite_label(sqlite, process, launch->api);
 	torsh_database_known(database, launch->correlation, launch->correlation);
 	torsh_database_number(database, (uint64_t)launch->result);
 	torsh_database_known(database, launch->cause.has_operator, launch->cause.operator_span);
-	torsh_sqlite_label(database, launch->cause.module);
+	torsh_sqlite_label(sqlite, process, launch->cause.module);
 	torsh_database_number(database, launch->n_caused);
 	torsh_database_insert(database);
 }
@@ -65,7 +65,7 @@ static void fill_span(struct sqlite *sqlite, enum statement statement,
 			     activity->reason ? 0 : activity->cause.operator_span);
 	torsh_database_word(database,
 			    activity->reason ? torsh_kernel_reasons[activity->reason] : NULL);
-	torsh_sqlite_label(database, activity->cause.module);
+	torsh_sqlite_label(sqlite, activity->process, activity->cause.module);
 	torsh_database_word(database, torsh_activity_phase(activity));
 	torsh_database_known(database, step != STEP_NONE,
 			     step != STEP_NONE ? steps->items[step].number : 0);
@@ -78,7 +78,7 @@ static void insert_kernel(struct sqlite *sqlite, const struct device_activity *a
 
 	meet_kernel(sqlite, activity->process, kernel->name);
 	fill_span(sqlite, INSERT_KERNEL, activity);
-	torsh_sqlite_label(database, kernel->name);
+	torsh_sqlite_label(sqlite, activity->process, kernel->name);
 	torsh_database_number(database, kernel->grid_x);
 	torsh_database_number(database, kernel->grid_y);
 	torsh_database_number(database, kernel->grid_z);

@@ -69,9 +69,9 @@ static void insert_operator(struct sqlite *sqlite, const struct span *span, cons
 	torsh_database_number(database, span->end_ns);
 	torsh_database_number(database,
 			      duration_ns > span->inner_ns ? duration_ns - span->inner_ns : 0);
-	torsh_sqlite_label(database, span->name);
-	torsh_sqlite_label(database, span->inputs);
-	torsh_sqlite_label(database, span->module);
+	torsh_sqlite_label(sqlite, span->process, span->name);
+	torsh_sqlite_label(sqlite, span->process, span->inputs);
+	torsh_sqlite_label(sqlite, span->process, span->module);
 	torsh_database_known(database, outer, outer ? outer->ordinal : 0);
 	torsh_database_number(database, span->scope);
 	torsh_database_known(database, span->sequence != OP_NO_SEQUENCE, span->sequence);
@@ -85,7 +85,7 @@ static void insert_operator(struct sqlite *sqlite, const struct span *span, cons
 	torsh_database_number(database, span->is_async);
 	torsh_database_number(database, span->is_cut);
 	torsh_database_known(database, stack, stack);
-	torsh_sqlite_label(database, span->overload);
+	torsh_sqlite_label(sqlite, span->process, span->overload);
 	torsh_database_known(database, span->sequence != OP_NO_SEQUENCE && span->forward_thread,
 			     span->forward_thread);
 	torsh_database_insert(database);
@@ -107,9 +107,9 @@ static void insert_range(struct sqlite *sqlite, const struct span *span)
 	torsh_database_number(database, span->thread);
 	torsh_database_number(database, span->start_ns);
 	torsh_database_number(database, span->end_ns);
-	torsh_sqlite_label(database, span->name);
-	torsh_sqlite_label(database, span->domain);
-	torsh_sqlite_label(database, span->category);
+	torsh_sqlite_label(sqlite, span->process, span->name);
+	torsh_sqlite_label(sqlite, span->process, span->domain);
+	torsh_sqlite_label(sqlite, span->process, span->category);
 	torsh_database_word(database, span->source < sizeof(sources) / sizeof(*sources)
 					      ? sources[span->source]
 					      : NULL);
@@ -170,24 +170,27 @@ static void insert_out_of_memory(struct database *database, const struct recorde
 	torsh_database_insert(database);
 }
 
-static void insert_mark(struct database *database, const struct recorded_process *process,
+static void insert_mark(struct sqlite *sqlite, const struct recorded_process *process,
 			const struct timeline_event *event)
 {
+	struct database *database = &sqlite->database;
+
 	begin_moment(database, INSERT_MARK, process, event);
-	torsh_sqlite_label(database, event->event.mark.name);
+	torsh_sqlite_label(sqlite, process, event->event.mark.name);
 	torsh_database_insert(database);
 }
 
-static void insert_value(struct database *database, const struct recorded_process *process,
+static void insert_value(struct sqlite *sqlite, const struct recorded_process *process,
 			 const struct timeline_event *event)
 {
 	static const char *const kinds[] = {"scalar", "counter", "sample"};
+	struct database *database = &sqlite->database;
 	const struct event_value *value = &event->event.value;
 	double number = 0;
 	bool has_number = torsh_trace_payload(value->payload_type, value->payload, &number);
 
 	begin_moment(database, INSERT_VALUE, process, event);
-	torsh_sqlite_label(database, value->name);
+	torsh_sqlite_label(sqlite, process, value->name);
 	torsh_database_word(
 		database, value->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[value->kind] : NULL);
 	torsh_database_real(database, has_number, number);
@@ -226,9 +229,9 @@ static void see_event(void *context, const struct recorded_process *process,
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
 		insert_out_of_memory(&sqlite->database, process, event);
 	else if (event->event.id == EVENT_MARK)
-		insert_mark(&sqlite->database, process, event);
+		insert_mark(sqlite, process, event);
 	else if (event->event.id == EVENT_VALUE)
-		insert_value(&sqlite->database, process, event);
+		insert_value(sqlite, process, event);
 }
 
 const struct span_visitor torsh_sqlite_span_visitor = {

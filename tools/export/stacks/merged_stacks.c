@@ -103,8 +103,10 @@ static void merge_imports(struct merger *merger, const struct export_sample *sam
 	struct import_finder finder;
 	struct import_labels labels = {
 		.kinds = &kinds,
-		.by_address = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(uint32_t)),
-		.by_stack = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(uint32_t)),
+		.by_address = torsh_need_items(NULL, 0, process->tables->n_addresses + 1,
+					       sizeof(uint32_t)),
+		.by_stack =
+			torsh_need_items(NULL, 0, process->tables->n_stacks + 1, sizeof(uint32_t)),
 	};
 
 	torsh_address_kinds_start(&kinds, process, symbols);
@@ -122,7 +124,7 @@ static void merge_imports(struct merger *merger, const struct export_sample *sam
 		uint32_t import = imports[i].stack, label;
 
 		if (import) {
-			at.stack = process->stacks[import].parent;
+			at.stack = process->tables->stacks[import].parent;
 			label = label_named(merger, &labels, imports[i].named);
 			label = label ? label : labels.by_stack[import];
 			at.label = label ? label : label_import(merger, "");
@@ -146,7 +148,7 @@ static bool is_large(uint64_t bytes, uint64_t total)
 static bool *find_large(const struct merger *merger)
 {
 	const struct recorded_process *process = merger->process;
-	size_t n = process->n_stacks;
+	size_t n = process->tables->n_stacks;
 	bool *large = torsh_need_items(NULL, 0, n + 1, sizeof(*large));
 	uint64_t *sums = torsh_need_items(NULL, 0, n + 1, sizeof(*sums));
 
@@ -158,7 +160,7 @@ static bool *find_large(const struct merger *merger)
 		/* A parent's number is lower than its children's. */
 		for (size_t i = n; i-- > 1;) {
 			large[i] = large[i] || is_large(sums[i], merger->totals[weight].bytes);
-			sums[process->stacks[i].parent] += sums[i];
+			sums[process->tables->stacks[i].parent] += sums[i];
 		}
 	}
 	free(sums);
@@ -186,7 +188,7 @@ static void merge_small(struct merger *merger)
 			continue;
 		item->at.label = LABEL_SMALL;
 		while (item->at.stack && !large[item->at.stack])
-			item->at.stack = merger->process->stacks[item->at.stack].parent;
+			item->at.stack = merger->process->tables->stacks[item->at.stack].parent;
 	}
 	free(large);
 }
@@ -242,9 +244,9 @@ static void make_key(struct frames_key *key, struct stack_place at, struct addre
 
 	key->n = 0;
 	add_item(key, at.label);
-	for (uint32_t stack = at.stack; stack && stack < process->n_stacks;
-	     stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
+	for (uint32_t stack = at.stack; stack && stack < process->tables->n_stacks;
+	     stack = process->tables->stacks[stack].parent) {
+		uint32_t address = process->tables->stacks[stack].address;
 		enum frame_kind kind = torsh_address_kind(kinds, address);
 		bool is_machinery = kind == FRAME_INTERPRETER || kind == FRAME_IMPORT;
 

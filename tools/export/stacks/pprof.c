@@ -91,7 +91,10 @@ static int64_t number_build_id(struct pprof *state, const struct recorded_module
 static uint64_t number_mapping(struct pprof *state, struct numbered_process *numbered,
 			       const struct recorded_module *module)
 {
-	uint64_t *id = &numbered->mappings[module - numbered->process->modules], known = *id;
+	const struct recorded_process *process = numbered->process;
+	size_t i = (size_t)(module - process->tables->modules);
+	uint64_t shift = i < process->n_shifts ? process->shifts[i] : 0;
+	uint64_t *id = &numbered->mappings[i], known = *id;
 	Pprof__Mapping *mapping;
 
 	if (known)
@@ -104,8 +107,8 @@ static uint64_t number_mapping(struct pprof *state, struct numbered_process *num
 	mapping->has_build_id = mapping->has_has_functions = mapping->has_has_filenames = 1;
 	mapping->has_has_line_numbers = mapping->has_has_inline_frames = 1;
 	mapping->id = *id;
-	mapping->memory_start = module->start;
-	mapping->memory_limit = module->end;
+	mapping->memory_start = module->start + shift;
+	mapping->memory_limit = module->end + shift;
 	mapping->filename = number_text(state, module->path);
 	mapping->build_id = number_build_id(state, module);
 	/* Otherwise the tool looks for the file itself, which may be another one on its machine. */
@@ -121,7 +124,7 @@ static struct numbered_process *number_process(struct pprof *state,
 	struct numbered_process *numbered;
 
 	for (size_t i = state->n_processes; i-- > 0;) {
-		if (state->processes[i].process == process)
+		if (torsh_recording_has_same_code(state->processes[i].process, process))
 			return &state->processes[i];
 	}
 	state->processes = torsh_array_reserve(state->processes, state->n_processes,
@@ -129,15 +132,16 @@ static struct numbered_process *number_process(struct pprof *state,
 	numbered = &state->processes[state->n_processes++];
 	*numbered = (struct numbered_process){
 		.process = process,
-		.locations = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(uint64_t)),
-		.mappings = torsh_need_items(NULL, 0, process->n_modules, sizeof(uint64_t)),
+		.locations = torsh_need_items(NULL, 0, process->tables->n_addresses + 1,
+					      sizeof(uint64_t)),
+		.mappings = torsh_need_items(NULL, 0, process->tables->n_modules, sizeof(uint64_t)),
 	};
 	/* The tool treats the first mapping as the program's. */
-	for (size_t i = 0; i < process->n_modules; i++) {
-		const char *path = process->modules[i].path;
+	for (size_t i = 0; i < process->tables->n_modules; i++) {
+		const char *path = process->tables->modules[i].path;
 
 		if (path && process->program && strcmp(path, process->program) == 0)
-			number_mapping(state, numbered, &process->modules[i]);
+			number_mapping(state, numbered, &process->tables->modules[i]);
 	}
 	return numbered;
 }
@@ -167,8 +171,8 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	Pprof__Location *location;
 
 	/* All addresses that are missing in the recording share one location. */
-	if (address > process->n_addresses)
-		address = (uint32_t)process->n_addresses;
+	if (address > process->tables->n_addresses)
+		address = (uint32_t)process->tables->n_addresses;
 	if (numbered->locations[address])
 		return numbered->locations[address];
 	location = torsh_need(malloc(sizeof(*location)));

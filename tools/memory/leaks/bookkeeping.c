@@ -118,7 +118,8 @@ void torsh_bookkeeping_start(struct bookkeeping *book, struct symbols *symbols,
 	*book = (struct bookkeeping){
 		.symbols = symbols,
 		.process = process,
-		.kinds = torsh_need_items(NULL, 0, process->n_modules, sizeof(*book->kinds)),
+		.kinds =
+			torsh_need_items(NULL, 0, process->tables->n_modules, sizeof(*book->kinds)),
 	};
 }
 
@@ -133,8 +134,8 @@ static enum bookkeeping_kind kind_of(struct bookkeeping *book, uint32_t stack)
 {
 	const struct recorded_process *process = book->process;
 	const struct recorded_module *module =
-		torsh_recording_module(process, process->stacks[stack].address);
-	uint8_t *known = module ? &book->kinds[module - process->modules] : NULL;
+		torsh_recording_module(process, process->tables->stacks[stack].address);
+	uint8_t *known = module ? &book->kinds[module - process->tables->modules] : NULL;
 
 	if (!known)
 		return BOOKKEEPING_NONE;
@@ -157,7 +158,7 @@ static const char *judge_c_library(struct symbols *symbols, const struct recorde
 /* Returns true if the stack has a frame. */
 static bool is_frame(const struct recorded_process *process, uint32_t stack)
 {
-	return stack && stack < process->n_stacks;
+	return stack && stack < process->tables->n_stacks;
 }
 
 const char *torsh_bookkeeping_of(struct bookkeeping *book, uint32_t stack, uint32_t *caller)
@@ -175,13 +176,14 @@ const char *torsh_bookkeeping_of(struct bookkeeping *book, uint32_t stack, uint3
 		return NULL;
 	for (; n < FRAMES_MAX && is_frame(process, stack) && kind_of(book, stack) == kind; n++) {
 		entry = stack;
-		stack = process->stacks[stack].parent;
+		stack = process->tables->stacks[stack].parent;
 	}
-	*caller = stack < process->n_stacks ? stack : 0;
+	*caller = stack < process->tables->n_stacks ? stack : 0;
 	if (kind == BOOKKEEPING_LOADER)
 		return "loader";
 	if (kind == BOOKKEEPING_C_LIBRARY)
-		return judge_c_library(book->symbols, process, process->stacks[entry].address);
+		return judge_c_library(book->symbols, process,
+				       process->tables->stacks[entry].address);
 	/*
 	 * The loader runs a library's constructors; what else it allocates is requested by the
 	 * program.

@@ -62,13 +62,15 @@ static void add_frame(struct use *use, enum frame_kind kind, uint32_t address)
 static struct use use_of(struct address_kinds *kinds, uint32_t stack)
 {
 	const struct recorded_process *process = kinds->process;
-	struct use use = {.named = process->n_addresses, .key = HASH_START, .line_key = HASH_START};
+	struct use use = {
+		.named = process->tables->n_addresses, .key = HASH_START, .line_key = HASH_START};
 
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
+	for (; stack && stack < process->tables->n_stacks;
+	     stack = process->tables->stacks[stack].parent) {
+		uint32_t address = process->tables->stacks[stack].address;
 		enum frame_kind kind = torsh_address_kind(kinds, address);
-		bool is_python =
-			kind != FRAME_CUT && process->addresses[address].flags == ADDRESS_PYTHON;
+		bool is_python = kind != FRAME_CUT &&
+				 process->tables->addresses[address].flags == ADDRESS_PYTHON;
 
 		if (kind == FRAME_CUT || torsh_address_is_import(kinds, address))
 			return (struct use){0};

@@ -35,7 +35,7 @@ static enum process_rank rank_of(const struct recorded_process *process)
 	if (torsh_is_shell(process))
 		return RANK_SHELL;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-		if (process->program && !process->has_python &&
+		if (process->program && !process->tables->has_python &&
 		    strncmp(process->program, folders[i], strlen(folders[i])) == 0)
 			return RANK_SYSTEM;
 	}

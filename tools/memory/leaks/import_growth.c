@@ -21,7 +21,8 @@ static uint32_t line_of(struct address_kinds *kinds, uint32_t stack)
 	const struct recorded_process *process = kinds->process;
 	uint32_t line = torsh_innermost_line(process, stack);
 
-	if (line && torsh_address_kind(kinds, process->stacks[line].address) == FRAME_IMPORT)
+	if (line &&
+	    torsh_address_kind(kinds, process->tables->stacks[line].address) == FRAME_IMPORT)
 		return 0;
 	return line;
 }
@@ -53,7 +54,7 @@ struct growth {
 /* Returns the key of a stack from its caller's. */
 static uint64_t next_key(struct growth *growth, uint64_t key, uint32_t stack)
 {
-	uint32_t address = growth->kinds->process->stacks[stack].address;
+	uint32_t address = growth->kinds->process->tables->stacks[stack].address;
 
 	if (torsh_address_kind(growth->kinds, address) == FRAME_INTERPRETER)
 		return key;
@@ -170,7 +171,7 @@ static uint32_t growing_line(const struct growth *growth, const struct keyed_sit
 /* Mark the addresses of the lines below which something grows. Returns false if there are none. */
 static bool mark_growing(const struct growth *growth, bool *is_wanted)
 {
-	const struct recorded_stack *stacks = growth->kinds->process->stacks;
+	const struct recorded_stack *stacks = growth->kinds->process->tables->stacks;
 	bool is_some = false;
 
 	for (size_t i = 0; i < growth->n_keyed; i++) {
@@ -188,7 +189,7 @@ static void count_line(struct growth *growth, uint32_t line, uint64_t allocs)
 	growth->counts = torsh_array_reserve(growth->counts, growth->n_counts, &growth->counts_room,
 					     sizeof(*growth->counts));
 	growth->counts[growth->n_counts++] = (struct line_count){
-		.address = growth->kinds->process->stacks[line].address,
+		.address = growth->kinds->process->tables->stacks[line].address,
 		.key = key_of(growth, line),
 		.allocs = allocs,
 	};
@@ -211,7 +212,7 @@ static void count_marked(struct growth *growth, const bool *is_wanted)
 			lines[k] = torsh_is_python_line(process, path.stacks[k]) ? path.stacks[k]
 										 : lines[k - 1];
 		line = lines[path.depth];
-		address = process->stacks[line].address;
+		address = process->tables->stacks[line].address;
 		if (line && is_wanted[address] &&
 		    torsh_address_kind(growth->kinds, address) != FRAME_IMPORT)
 			count_line(growth, line, count.allocs);
@@ -222,7 +223,7 @@ static void count_marked(struct growth *growth, const bool *is_wanted)
 
 static void count_lines(struct growth *growth)
 {
-	bool *is_wanted = torsh_need_items(NULL, 0, growth->kinds->process->n_addresses + 1,
+	bool *is_wanted = torsh_need_items(NULL, 0, growth->kinds->process->tables->n_addresses + 1,
 					   sizeof(*is_wanted));
 
 	if (mark_growing(growth, is_wanted))
@@ -255,7 +256,7 @@ static size_t find_count(const struct growth *growth, const struct line_count *l
  */
 static uint64_t calls_of(struct growth *growth, uint32_t line)
 {
-	struct line_count of = {.address = growth->kinds->process->stacks[line].address,
+	struct line_count of = {.address = growth->kinds->process->tables->stacks[line].address,
 				.key = key_of(growth, line)};
 	size_t first = find_count(growth, &of, false), end = find_count(growth, &of, true);
 

@@ -39,10 +39,10 @@ static bool ends_with(const char *text, const char *end)
 
 uint32_t torsh_innermost_line(const struct recorded_process *process, uint32_t stack)
 {
-	if (!process->has_python || stack >= process->n_stacks)
+	if (!process->tables->has_python || stack >= process->tables->n_stacks)
 		return 0;
 	while (stack && !torsh_is_python_line(process, stack))
-		stack = process->stacks[stack].parent;
+		stack = process->tables->stacks[stack].parent;
 	return stack;
 }
 
@@ -53,7 +53,7 @@ size_t torsh_call_rank(size_t n)
 
 static enum frame_kind kind_of(struct address_kinds *kinds, uint32_t stack)
 {
-	return torsh_address_kind(kinds, kinds->process->stacks[stack].address);
+	return torsh_address_kind(kinds, kinds->process->tables->stacks[stack].address);
 }
 
 /* What the function of an address is called, as far as it matters. */
@@ -87,7 +87,7 @@ struct lines {
 static bool has_name(const struct lines *lines, uint32_t line, enum line_name name)
 {
 	const struct recorded_process *process = lines->kinds->process;
-	uint32_t address = process->stacks[line].address;
+	uint32_t address = process->tables->stacks[line].address;
 
 	if (!lines->names[address])
 		lines->names[address] = make_name(process, address);
@@ -123,7 +123,7 @@ struct caller {
 static struct caller next_caller(const struct lines *lines, struct caller caller, uint32_t stack)
 {
 	const struct recorded_process *process = lines->kinds->process;
-	uint32_t address = process->stacks[stack].address;
+	uint32_t address = process->tables->stacks[stack].address;
 
 	if (!torsh_is_python_line(process, stack))
 		return caller;
@@ -163,7 +163,7 @@ static struct import_count *count_imports(struct address_kinds *kinds, size_t *n
 	const struct recorded_process *process = kinds->process;
 	struct lines lines = {
 		.kinds = kinds,
-		.names = torsh_need_items(NULL, 0, process->n_addresses, 1),
+		.names = torsh_need_items(NULL, 0, process->tables->n_addresses, 1),
 	};
 	struct caller *callers = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*callers));
 	struct import_count *counts = NULL;
@@ -225,8 +225,8 @@ void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kind
 	size_t n;
 
 	runs->process = kinds->process;
-	runs->is_repeated =
-		torsh_need_items(NULL, 0, runs->process->n_stacks, sizeof(*runs->is_repeated));
+	runs->is_repeated = torsh_need_items(NULL, 0, runs->process->tables->n_stacks,
+					     sizeof(*runs->is_repeated));
 	counts = count_imports(kinds, &n);
 	for (size_t first = 0, end; first < n; first = end) {
 		for (end = first; end < n && counts[end].import == counts[first].import;)

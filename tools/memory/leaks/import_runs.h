@@ -25,10 +25,10 @@ size_t torsh_call_rank(size_t n);
 /* Returns true if the innermost frame of a recorded stack, which is not 0, is a line of Python. */
 static inline bool torsh_is_python_line(const struct recorded_process *process, uint32_t stack)
 {
-	uint32_t address = process->stacks[stack].address;
+	uint32_t address = process->tables->stacks[stack].address;
 
-	return address < process->n_addresses &&
-	       process->addresses[address].flags == ADDRESS_PYTHON;
+	return address < process->tables->n_addresses &&
+	       process->tables->addresses[address].flags == ADDRESS_PYTHON;
 }
 
 /*

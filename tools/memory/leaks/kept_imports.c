@@ -17,7 +17,7 @@ void torsh_import_finder_start(struct import_finder *finder, struct address_kind
 		.runs = runs,
 		.callers = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*finder->callers)),
 	};
-	finder->callers[0].named = kinds->process->n_addresses;
+	finder->callers[0].named = kinds->process->tables->n_addresses;
 	torsh_stack_path_start(&finder->path, kinds->process);
 }
 
@@ -33,8 +33,8 @@ static struct kept_import_stack next_import(struct import_finder *finder,
 					    struct kept_import_stack import, uint32_t stack)
 {
 	struct address_kinds *kinds = finder->kinds;
-	uint32_t none = kinds->process->n_addresses;
-	uint32_t address = kinds->process->stacks[stack].address;
+	uint32_t none = kinds->process->tables->n_addresses;
+	uint32_t address = kinds->process->tables->stacks[stack].address;
 
 	/* What a user's frame calls is the user's, whoever imports the user's module. */
 	if (torsh_address_kind(kinds, address) == FRAME_OWN)
@@ -83,7 +83,7 @@ static struct import_facts *facts_of(struct imports *imports, uint32_t stack)
 	if (!slot->key) {
 		imports->items = torsh_array_reserve(imports->items, imports->n, &imports->n_room,
 						     sizeof(*imports->items));
-		imports->items[imports->n].named = imports->kinds->process->n_addresses;
+		imports->items[imports->n].named = imports->kinds->process->tables->n_addresses;
 		torsh_key_index_fill(&imports->numbers, slot, stack, (uint32_t)imports->n++);
 		slot = torsh_key_index_find(&imports->numbers, stack);
 	}
@@ -97,7 +97,7 @@ static void add_facts(struct imports *imports, const struct kept_import_stack *f
 	struct allocation_site site;
 
 	if (torsh_address_has_package(imports->kinds, found->named) &&
-	    facts->named == imports->kinds->process->n_addresses)
+	    facts->named == imports->kinds->process->tables->n_addresses)
 		facts->named = found->named;
 	if (!torsh_site_reader_has_steps(sites, i))
 		return;
@@ -116,7 +116,7 @@ static const char *package_of(struct imports *imports, const struct kept_import_
 	char package[IMPORT_NAME_BYTES];
 	uint32_t named = facts->named;
 
-	if (named == imports->kinds->process->n_addresses ||
+	if (named == imports->kinds->process->tables->n_addresses ||
 	    (facts->first_step && facts->first_step != facts->last_step))
 		return NULL;
 	/* The code of a package is read before a frame of the package exists. */
@@ -137,7 +137,7 @@ const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct i
 	const char **packages = torsh_need_items(NULL, 0, n, sizeof(*packages));
 	struct imports imports = {
 		.kinds = kinds,
-		.names = torsh_need_items(NULL, 0, kinds->process->n_addresses + 1,
+		.names = torsh_need_items(NULL, 0, kinds->process->tables->n_addresses + 1,
 					  sizeof(*imports.names)),
 	};
 	struct import_finder finder;

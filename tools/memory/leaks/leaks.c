@@ -82,7 +82,8 @@ static long find_rule(const struct rules *rules, enum suppress_kind kind, const 
 static bool asks_dwarf(const struct rules *rules, enum suppress_kind kind, uint32_t address,
 		       const char *name)
 {
-	if (rules->process->addresses[address].flags == ADDRESS_PYTHON || rules->has_own[kind])
+	if (rules->process->tables->addresses[address].flags == ADDRESS_PYTHON ||
+	    rules->has_own[kind])
 		return true;
 	return !name || torsh_suppress_find(rules->suppress, SUPPRESS_WITHIN,
 					    rules->process->number, name) >= 0;
@@ -136,13 +137,15 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 	struct ruling imported = {.rule = NO_RULE};
 	bool is_inside = true; /* inside of the innermost line of Python and of own code */
 
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
+	for (; stack && stack < process->tables->n_stacks;
+	     stack = process->tables->stacks[stack].parent) {
+		uint32_t address = process->tables->stacks[stack].address;
 		long rule;
 
-		if (address >= process->n_addresses)
+		if (address >= process->tables->n_addresses)
 			continue;
-		is_inside = is_inside && process->addresses[address].flags != ADDRESS_PYTHON &&
+		is_inside = is_inside &&
+			    process->tables->addresses[address].flags != ADDRESS_PYTHON &&
 			    torsh_address_kind(rules->kinds, address) != FRAME_OWN;
 		rule = match_address(rules, SUPPRESS_LEAK, address);
 		if (rule < 0 && is_inside)
@@ -161,7 +164,7 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 
 static void start_rules(struct rules *rules)
 {
-	size_t n = rules->process->n_addresses;
+	size_t n = rules->process->tables->n_addresses;
 
 	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++) {
 		rules->has_own[kind] = torsh_suppress_has_own(
@@ -369,7 +372,7 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 		.n = n,
 	};
 	torsh_address_kinds_start(&decisions->kinds, process, symbols);
-	if (!leaks->devices && process->has_python)
+	if (!leaks->devices && process->tables->has_python)
 		torsh_import_runs_find(&decisions->runs, &decisions->kinds);
 	if (suppress)
 		torsh_suppress_add_own(suppress, process->number, process->program,

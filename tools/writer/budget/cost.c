@@ -21,7 +21,8 @@ static uint64_t read_resident(void)
 	return found ? strtoull(found + sizeof(name) - 1, NULL, 10) << 10 : 0;
 }
 
-void torsh_cost_update(struct cost *cost, struct target *const *targets, uint32_t n)
+void torsh_cost_update(struct cost *cost, struct target *const *targets, uint32_t n,
+		       const struct program_tables_set *tables)
 {
 	struct cost now = {.resident_bytes = read_resident()};
 
@@ -30,8 +31,9 @@ void torsh_cost_update(struct cost *cost, struct target *const *targets, uint32_
 
 		now.live_blocks += state->heap.live.n_blocks + state->heap.small.n_blocks;
 		now.live_bytes += torsh_heap_table_bytes(&state->heap);
-		now.stacks += state->stacks.n_rows;
 	}
+	for (uint32_t i = 0; i < tables->n; i++)
+		now.stacks += tables->items[i]->stacks.n_rows;
 	if (now.resident_bytes >= cost->resident_bytes)
 		*cost = now;
 }

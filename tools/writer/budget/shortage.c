@@ -47,9 +47,9 @@ static void leave_out_stacks(struct process_state *state, bool is_so)
 
 	if (is_so == heap->leaves_out_stacks)
 		return;
-	mark = is_so ? torsh_code_mark(&state->code, ADDRESS_CUT_NO_MEMORY) : 0;
-	torsh_heap_leave_out_stacks(heap, is_so,
-				    is_so ? torsh_stacks_below(&state->stacks, 0, mark) : 0);
+	mark = is_so ? torsh_code_mark(&state->tables->code, ADDRESS_CUT_NO_MEMORY) : 0;
+	torsh_heap_leave_out_stacks(
+		heap, is_so, is_so ? torsh_stacks_below(&state->tables->stacks, 0, mark) : 0);
 }
 
 void torsh_shortage_update(struct shortage *shortage, const struct memory_left *left,

@@ -30,7 +30,7 @@
 #include "tools/writer/fold/tables/sampling.h"
 #include "tools/writer/fold/tables/site_totals.h"
 #include "tools/writer/fold/tables/small_table.h"
-#include "tools/writer/fold/tables/stack_table.h"
+#include "tools/writer/fold/program/stack_table.h"
 #include "tools/writer/fold/tables/window_peaks.h"
 
 #define HEAP_SIZE_CLASSES 65u

@@ -15,14 +15,20 @@
 #define NOTE_MAX 1024u
 
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
-				const struct clock_conversion *clock)
+				const struct clock_conversion *clock, struct program_tables *tables,
+				uint32_t process)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
 	*state = (struct process_state){
-		.view = view, .clock = *clock, .next_pause_edge = UINT64_MAX};
-	torsh_code_create(&state->code, view);
-	torsh_stacks_create(&state->stacks);
+		.view = view,
+		.clock = *clock,
+		.tables = tables,
+		.process = process,
+		.next_pause_edge = UINT64_MAX,
+	};
+	torsh_program_tables_join(tables);
+	torsh_process_code_create(&state->code, view, &tables->code, process);
 	torsh_heap_create(&state->heap, start);
 	torsh_mappings_create(&state->mappings);
 	torsh_series_start(&state->series, start, torsh_clock_stamps_of_ns(clock, SERIES_STEP_NS));
@@ -30,21 +36,25 @@ void torsh_process_state_create(struct process_state *state, const struct channe
 
 void torsh_process_state_end_folding(struct process_state *state)
 {
-	torsh_number_index_destroy(&state->stacks.index);
 	torsh_number_index_destroy(&state->heap.site_index);
-	torsh_number_index_destroy(&state->code.address_index);
+	if (state->tables->n_users > 1)
+		return;
+	torsh_number_index_destroy(&state->tables->stacks.index);
+	torsh_code_end(&state->tables->code);
 }
 
 void torsh_process_state_free_tables(struct process_state *state)
 {
-	torsh_stacks_destroy(&state->stacks);
 	torsh_moments_destroy(&state->heap.moments);
+	if (state->tables->n_users == 1)
+		torsh_stacks_destroy(&state->tables->stacks);
 }
 
 void torsh_process_state_destroy(struct process_state *state)
 {
-	torsh_code_destroy(&state->code);
-	torsh_stacks_destroy(&state->stacks);
+	torsh_process_code_destroy(&state->code);
+	if (state->tables)
+		torsh_program_tables_leave(state->tables);
 	torsh_heap_destroy(&state->heap);
 	torsh_mappings_destroy(&state->mappings);
 	torsh_columns_destroy(state->columns);
@@ -146,7 +156,7 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 		};
 		break;
 	case EVENT_IGNORED:
-		torsh_heap_ignore(&state->heap, &state->stacks, event->stamp,
+		torsh_heap_ignore(&state->heap, &state->tables->stacks, event->stamp,
 				  event->ignored.address, stack);
 		break;
 	case EVENT_EXIT:

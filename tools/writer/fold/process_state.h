@@ -14,9 +14,10 @@
 #include "tools/store/timeline_columns.h"
 #include "tools/writer/fold/heap_state.h"
 #include "tools/writer/fold/mappings.h"
+#include "tools/writer/fold/program/process_code.h"
+#include "tools/writer/fold/program/program_tables.h"
 #include "tools/writer/fold/session_heap.h"
 #include "tools/writer/fold/step_marks.h"
-#include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/tables/series.h"
 #include "tools/writer/input/clock_conversion.h"
 #include "tools/writer/input/ring_consumer.h"
@@ -69,8 +70,8 @@ enum writer_loss {
 struct process_state {
 	const struct channel_view *view;
 	struct clock_conversion clock;
-	struct code_table code;
-	struct stack_table stacks;
+	struct program_tables *tables;
+	struct process_code code;
 	struct heap heap;
 	struct mappings mappings;
 	struct series series;
@@ -125,14 +126,21 @@ struct process_state {
 	uint32_t device_thread; /* of the latest change */
 };
 
-/* Create the state of a process. view and clock stay the caller's; view must outlive the state. */
+/*
+ * Create the state of the process with that number in the session, as a user of the tables. view and
+ * clock stay the caller's; view must outlive the state.
+ */
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
-				const struct clock_conversion *clock);
+				const struct clock_conversion *clock, struct program_tables *tables,
+				uint32_t process);
 
 /* No event is folded any more: free what only looks up stacks, sites and addresses. */
 void torsh_process_state_end_folding(struct process_state *state);
 
-/* After its last rows were written: free its stacks and moments, which nothing else reads. */
+/*
+ * After its last rows were written: free its moments and, if no other process has them, its stacks,
+ * which nothing else reads.
+ */
 void torsh_process_state_free_tables(struct process_state *state);
 
 /* Free the state. */

@@ -15,7 +15,7 @@ static void translate_fields(struct process_state *state, struct event *event)
 #define TRANSLATE_u32(field)
 #define TRANSLATE_i32(field)
 #define TRANSLATE_u64(field)
-#define TRANSLATE_label(field) (field) = torsh_code_label(&state->code, field);
+#define TRANSLATE_label(field) (field) = torsh_process_code_label(&state->code, field);
 #define TRANSLATE_moment(field) (field) = torsh_clock_monotonic_to_ns(&state->clock, field);
 	switch (event->id) {
 #define EVENT(id, NAME, name, text)                    \
@@ -114,7 +114,7 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 		};
 	}
 	if (event->id == EVENT_OP_BEGIN && event->op_begin.scope == OP_USER && event->op_begin.name)
-		name = state->code.functions[event->op_begin.name - 1].name;
+		name = state->tables->code.functions[event->op_begin.name - 1].name;
 	ended = state->steps.current;
 	is_step = torsh_step_marks_take(&state->steps, event, name, stamp);
 	if (state->steps.current != state->heap.step_name)

@@ -32,7 +32,6 @@ void torsh_session_peak_destroy(struct session_peak *session_peak)
 void torsh_session_peak_join(struct session_peak *session_peak, struct target *target,
 			     struct target *const *targets, uint32_t n_targets)
 {
-	target->state.process = target->number;
 	if (target->number == 1) {
 		session_peak->clock = target->state.clock;
 		session_peak->clock.lift = NULL; /* the target's memory is unmapped */

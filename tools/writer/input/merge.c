@@ -101,7 +101,9 @@ uint64_t torsh_merge_fold(struct process_state *state, struct ring_consumer *con
 	struct front *fronts = torsh_memory_new(n_consumers + 1, sizeof(*fronts));
 	struct merge merge = {
 		.state = state,
-		.tables = {.code = &state->code, .stacks = &state->stacks, .heap = &state->heap},
+		.tables = {.code = &state->code,
+			   .stacks = &state->tables->stacks,
+			   .heap = &state->heap},
 		.fronts = fronts,
 		.limit = limit,
 	};

@@ -15,8 +15,8 @@
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
 #include "tools/writer/fold/heap_state.h"
-#include "tools/writer/fold/tables/code_table.h"
-#include "tools/writer/fold/tables/stack_table.h"
+#include "tools/writer/fold/program/process_code.h"
+#include "tools/writer/fold/program/stack_table.h"
 
 #define RING_CONSUMER_EVENTS 256u /* decoded ahead */
 
@@ -51,7 +51,7 @@ struct consumer_change {
 
 /* Where a ring consumer decodes to: its process's tables. */
 struct consumer_tables {
-	struct code_table *code;
+	struct process_code *code;
 	struct stack_table *stacks;
 	struct heap *heap;
 };

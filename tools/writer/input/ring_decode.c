@@ -77,7 +77,7 @@ static const char *hash_frames(struct batch *batch, const struct codec_stack *st
 	uint32_t hash = hashes[0], *numbers = &batch->numbers[batch->n_frames];
 
 	for (uint32_t i = 0; i < stack->n; i++) {
-		int64_t number = torsh_code_number(batch->tables->code, stack->ids[i]);
+		int64_t number = torsh_process_code_number(batch->tables->code, stack->ids[i]);
 
 		if (number < 0)
 			return "it named an address that the channel doesn't have";

@@ -84,15 +84,31 @@ void torsh_target_destroy(struct target *target)
 	torsh_rows_state_destroy(target->rows);
 	free(target->lsan->suppressions);
 	free(target->lsan);
-	torsh_attributed_frames_destroy(&target->attributed);
 	free(target);
 }
 
-void torsh_target_begin(struct target *target, const struct clock_conversion *clock)
+static struct program_tables *find_tables(const struct target *target,
+					  struct program_tables_set *set)
+{
+	struct program_tables *tables;
+	size_t n;
+	char *program;
+
+	if (!set)
+		return torsh_program_tables_create(target->number);
+	program = torsh_view_text(&target->view, target->start.program, -1, &n);
+	tables = torsh_program_tables_find(set, program, target->number);
+	free(program);
+	return tables;
+}
+
+void torsh_target_begin(struct target *target, const struct clock_conversion *clock,
+			struct program_tables_set *set)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
-	torsh_process_state_create(&target->state, &target->view, clock);
+	torsh_process_state_create(&target->state, &target->view, clock, find_tables(target, set),
+				   target->number);
 	torsh_heap_sample(&target->state.heap, target->view.heap_rate);
 	target->is_clock_foreign =
 		start > torsh_clock_now(clock) + torsh_clock_stamps_of_ns(clock, FOREIGN_NS);

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "tools/writer/fold/attributed_frame.h"
 #include "tools/writer/fold/memory_windows.h"
 #include "tools/writer/fold/process_state.h"
 #include "tools/writer/input/channel_view.h"
@@ -117,7 +116,6 @@ struct target {
 	uint64_t end_ns; /* the same on the session's clock */
 	struct rows_state *rows;
 	struct target_lsan *lsan;
-	struct attributed_frames attributed; /* of its stacks, after a client has requested them */
 	struct memory_windows windows; /* that the program opens by torsh.h */
 	uint32_t n_calls_taken; /* of the header's calls */
 	bool is_calling; /* the last one taken is not answered yet */
@@ -134,8 +132,12 @@ int torsh_target_create(struct target **target, int fd, pid_t pid, int pidfd);
 /* Free the target and close its descriptors. */
 void torsh_target_destroy(struct target *target);
 
-/* Begin its process state. Called once, by the drain thread. */
-void torsh_target_begin(struct target *target, const struct clock_conversion *clock);
+/*
+ * Begin its process state, with the tables of its program in the set, or its own if that is NULL.
+ * Called once, by the drain thread.
+ */
+void torsh_target_begin(struct target *target, const struct clock_conversion *clock,
+			struct program_tables_set *set);
 
 struct target_pass {
 	uint64_t n_copied; /* bytes */

@@ -6,7 +6,7 @@
 #ifndef TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
 #define TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
 
-#include "tools/writer/fold/tables/code_table.h"
+#include "tools/writer/fold/program/code_table.h"
 
 struct symbol_book;
 

@@ -188,44 +188,83 @@ static void append_replacing(struct recording_file *file, struct target *target,
 		state->extents[i] = state->extents[n_former + i];
 }
 
+static void append_tables(struct recording_file *file, struct target *target,
+			  enum recording_priority priority)
+{
+	struct program_tables *tables = target->state.tables;
+
+	torsh_rows_append_tables(file, tables, tables->owner, &tables->written, priority);
+}
+
 void torsh_rows_target(struct recording_file *file, struct target *target,
 		       enum recording_priority priority)
 {
 	if (!target->rows)
 		target->rows = torsh_memory_new(1, sizeof(*target->rows));
-	torsh_rows_append_tables(file, target, priority);
+	append_tables(file, target, priority);
+	torsh_rows_append_placements(file, target, priority);
 	append_replacing(file, target, priority);
 	mark_all_written(&target->state);
 }
 
-/* Treat that many rows as written: they do not change. */
+/* Write all totals, as of a target of which only that much is in the file. */
 static int append_target_to(struct recording_file *file, struct target *target,
 			    struct rows_state state)
 {
 	struct rows_state *written = target->rows;
 
+	/* Rows of unchanged totals are missing, and written ones may be replaced while one reads. */
+	state.has_missed = true;
 	state.extents = NULL;
 	state.n_extents = state.extent_capacity = 0;
 	target->rows = &state;
-	torsh_rows_append_tables(file, target, RECORDING_LAST);
+	torsh_rows_append_placements(file, target, RECORDING_LAST);
 	append_totals(file, target, RECORDING_LAST);
 	target->rows = written;
-	return state.has_missed || state.n_stacks < target->state.stacks.n_rows ? -EIO : 0;
+	return state.has_missed ? -EIO : 0;
 }
 
-int torsh_rows_target_snapshot(struct recording_file *file, struct target *target)
+/* Likewise for tables, as rows of that process. */
+static int append_tables_to(struct recording_file *file, const struct program_tables *tables,
+			    uint32_t process, struct tables_written written)
 {
-	struct rows_state state = target->rows ? *target->rows : (struct rows_state){0};
+	torsh_rows_append_tables(file, tables, process, &written, RECORDING_LAST);
+	return written.n_stacks < tables->stacks.n_rows ? -EIO : 0;
+}
 
-	/* All totals: the written ones may be replaced while a client reads them. */
-	state.has_missed = true;
-	return append_target_to(file, target, state);
+static bool is_first_of_program(struct target *const *targets, uint32_t i)
+{
+	uint32_t k = 0;
+
+	while (targets[k]->state.tables != targets[i]->state.tables)
+		k++;
+	return k == i;
+}
+
+int torsh_rows_snapshot(struct recording_file *file, struct target *const *targets, uint32_t n)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; i < n && !result; i++) {
+		const struct rows_state *rows = targets[i]->rows;
+		const struct program_tables *tables = targets[i]->state.tables;
+
+		if (is_first_of_program(targets, i))
+			result = append_tables_to(file, tables, tables->owner, tables->written);
+		if (!result)
+			result = append_target_to(file, targets[i],
+						  rows ? *rows : (struct rows_state){0});
+	}
+	return result;
 }
 
 int torsh_rows_target_alone(struct recording_file *file, struct target *target)
 {
-	/* Rows of unchanged totals are missing in it too. */
-	return append_target_to(file, target, (struct rows_state){.has_missed = true});
+	int result = append_tables_to(file, target->state.tables, target->number,
+				      (struct tables_written){0});
+
+	return result ? result
+		      : append_target_to(file, target, (struct rows_state){.is_alone = true});
 }
 
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least)

@@ -19,8 +19,8 @@ struct unfollowed;
 
 /* How much of a target has been written. */
 struct rows_state {
-	uint32_t n_modules, n_functions, n_addresses, n_stacks;
-	uint32_t n_named; /* addresses that were already symbolized */
+	uint32_t n_placed; /* of its process_code, when its placements were written */
+	bool is_alone; /* it has its own tables in the file */
 	bool has_missed; /* some totals could not be written */
 
 	/*
@@ -64,10 +64,10 @@ void torsh_rows_target(struct recording_file *file, struct target *target,
 		       enum recording_priority priority);
 
 /*
- * Write what the target's recording lacks so far into another file, which is read after that
+ * Write what the targets' recording lacks so far into another file, which is read after that
  * recording. Returns 0, or -EIO if something could not be written.
  */
-int torsh_rows_target_snapshot(struct recording_file *file, struct target *target);
+int torsh_rows_snapshot(struct recording_file *file, struct target *const *targets, uint32_t n);
 
 /*
  * Write everything of a target into a separate file. Returns 0, or -EIO if something could not be
@@ -96,10 +96,10 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
 
 /*
- * Write function names for its addresses, from the files of its modules. Call when the target has
- * ended or is about to.
+ * Write function names for the addresses of a program's tables that have none so far, from the files
+ * of its modules. Call when a process of it has ended or is about to.
  */
-void torsh_rows_symbols(struct recording_file *file, const struct target *target,
+void torsh_rows_symbols(struct recording_file *file, struct program_tables *tables,
 			struct symbol_book *book);
 
 /* List the chunks that later ones replace. The caller frees items. */

@@ -101,7 +101,7 @@ static void pick_addresses(struct needed *needed, uint32_t n_most)
 {
 	struct picks *picks = &needed->addresses;
 
-	for (uint32_t i = 0; n_most && i < needed->state->code.n_addresses; i++) {
+	for (uint32_t i = 0; n_most && i < needed->state->tables->code.n_addresses; i++) {
 		if (!needed->frame_totals[i].n)
 			continue;
 		if (picks->n < n_most) {
@@ -116,13 +116,14 @@ static void pick_addresses(struct needed *needed, uint32_t n_most)
 	settle_picks(picks);
 }
 
-static void sum_frames(struct needed *needed, struct attributed_frames *attributed)
+static void sum_frames(struct needed *needed)
 {
 	const struct process_state *state = needed->state;
+	struct attributed_frames *attributed = &state->tables->attributed;
 
-	torsh_attributed_frames_update(attributed, &state->code, &state->stacks);
+	torsh_attributed_frames_update(attributed, &state->tables->code, &state->tables->stacks);
 	needed->frame_totals =
-		torsh_memory_new(state->code.n_addresses, sizeof(*needed->frame_totals));
+		torsh_memory_new(state->tables->code.n_addresses, sizeof(*needed->frame_totals));
 	for (uint32_t i = 0; i < state->heap.n_sites; i++) {
 		struct site_totals totals = torsh_heap_totals(&state->heap, i);
 		const struct attributed_frame *frame =
@@ -140,8 +141,8 @@ static void pick_rest(struct needed *needed)
 	const struct process_state *state = needed->state;
 
 	for (uint32_t i = 0; i < needed->addresses.n; i++) {
-		const struct view_address *address =
-			&state->code.addresses[needed->addresses.numbers[i]];
+		const struct code_address *address =
+			&state->tables->code.addresses[needed->addresses.numbers[i]];
 
 		if (address->module != CHANNEL_NO_MODULE)
 			pick(address->flags == ADDRESS_PYTHON ? &needed->functions
@@ -157,8 +158,8 @@ static void put_modules(Torsh__Modules *row, struct rows_memory *memory,
 {
 	torsh_rows_make_modules(row, memory, 0, needed->modules.n);
 	for (uint32_t i = 0; i < needed->modules.n; i++)
-		torsh_rows_set_module(row, i,
-				      &needed->state->code.modules[needed->modules.numbers[i]]);
+		torsh_rows_set_module(
+			row, i, &needed->state->tables->code.modules[needed->modules.numbers[i]]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
@@ -167,10 +168,11 @@ static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
 	torsh_rows_make_functions(row, memory, 0, needed->functions.n);
 	for (uint32_t i = 0; i < needed->functions.n; i++)
 		torsh_rows_set_function(
-			row, i, &needed->state->code.functions[needed->functions.numbers[i]]);
+			row, i,
+			&needed->state->tables->code.functions[needed->functions.numbers[i]]);
 }
 
-static uint32_t module_place(const struct needed *needed, const struct view_address *address)
+static uint32_t module_place(const struct needed *needed, const struct code_address *address)
 {
 	if (address->module == CHANNEL_NO_MODULE)
 		return CHANNEL_NO_MODULE;
@@ -188,8 +190,8 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, flags, n);
 	ROWS_COLUMN(memory, row, module, n);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct view_address *address =
-			&needed->state->code.addresses[needed->addresses.numbers[i]];
+		const struct code_address *address =
+			&needed->state->tables->code.addresses[needed->addresses.numbers[i]];
 
 		row->ip[i] = address->ip;
 		row->flags[i] = address->flags;
@@ -251,10 +253,11 @@ int torsh_rows_allocation_sites(struct recording_file *file, struct target *targ
 
 	torsh_peak_tracker_settle(&target->state.heap.tracker);
 	if (n_most)
-		sum_frames(&needed, &target->attributed);
+		sum_frames(&needed);
 	pick_addresses(&needed, n_most);
 	pick_rest(&needed);
 	torsh_rows_put_process(&process, &memory, target);
+	process.has_tables_of = 0; /* the tables below are its own */
 	torsh_rows_put_heap(&heap, &memory, target);
 	put_modules(&modules, &memory, &needed);
 	put_functions(&functions, &memory, &needed);

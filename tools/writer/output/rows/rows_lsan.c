@@ -25,7 +25,7 @@ void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target)
 		"not read; TORSH_PROFILER_SUPPRESS takes its rules as a file";
 	struct target_lsan *lsan = target->lsan;
 	const struct code_module *module =
-		lsan->is_known ? NULL : module_of(&target->state.code, row->program);
+		lsan->is_known ? NULL : module_of(&target->state.tables->code, row->program);
 
 	if (module) {
 		lsan->is_known = true;

@@ -58,9 +58,17 @@ void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory,
 /* Set how a process ended, as wait() reports it; returns false if status is -1: unknown. */
 bool torsh_rows_put_wait_status(Torsh__Process *row, int status);
 
-/* Write new modules, functions, addresses and stacks. */
-void torsh_rows_append_tables(struct recording_file *file, struct target *target,
+/*
+ * Write the modules, functions, addresses and stacks that *written doesn't count yet, as the rows of
+ * the process with that number.
+ */
+void torsh_rows_append_tables(struct recording_file *file, const struct program_tables *tables,
+			      uint32_t process, struct tables_written *written,
 			      enum recording_priority priority);
+
+/* Write where the target has modules of tables that it shares, unless that is in the file. */
+void torsh_rows_append_placements(struct recording_file *file, struct target *target,
+				  enum recording_priority priority);
 
 /* Allocate the columns of n modules from number first on. */
 void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first,

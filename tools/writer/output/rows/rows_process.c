@@ -168,6 +168,9 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 	ROWS_SET(row, parent_pid, target->parent_pid);
 	ROWS_SET(row, forked_from, target->parent_number);
 	ROWS_SET(row, executed_from, target->former_number);
+	if (target->state.tables->owner != target->number &&
+	    !(target->rows && target->rows->is_alone))
+		ROWS_SET(row, tables_of, target->state.tables->owner);
 	ROWS_SET(row, start_ns, target->state.clock.start_ns);
 	row->clock = target->state.clock.rate ? tsc : monotonic;
 	put_texts(row, memory, target);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Function names for the addresses of a process, module by module. */
+/* Function names for the addresses of a program, module by module. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +23,14 @@ struct grouped {
 };
 
 /* Pseudo-addresses and Python lines have no native code. */
-static bool is_code(const struct view_address *address)
+static bool is_code(const struct code_address *address)
 {
 	return address->flags < ADDRESS_PYTHON && address->ip;
 }
 
 static bool is_in_module(const struct code_table *code, uint32_t number)
 {
-	const struct view_address *address = &code->addresses[number];
+	const struct code_address *address = &code->addresses[number];
 
 	return is_code(address) && address->module < code->n_modules;
 }
@@ -66,7 +66,7 @@ static void collect_module(struct lookups *lookups, const struct code_table *cod
 {
 	lookups->n = 0;
 	for (uint32_t i = grouped->starts[module]; i < grouped->starts[module + 1]; i++) {
-		const struct view_address *address = &code->addresses[grouped->numbers[i]];
+		const struct code_address *address = &code->addresses[grouped->numbers[i]];
 		uint64_t exact = address->ip - code->modules[module].bias;
 
 		lookups->numbers[lookups->n] = grouped->numbers[i];
@@ -97,7 +97,7 @@ static void put_names(Torsh__Symbols *row, const struct lookups *lookups, struct
 	}
 }
 
-static void append_module(struct recording_file *file, const struct target *target,
+static void append_module(struct recording_file *file, const struct program_tables *tables,
 			  const struct lookups *lookups)
 {
 	Torsh__Symbols row = TORSH__SYMBOLS__INIT, *rows = &row;
@@ -106,7 +106,7 @@ static void append_module(struct recording_file *file, const struct target *targ
 	struct key_index known;
 
 	torsh_key_index_create(&known);
-	ROWS_SET(&row, process, target->number);
+	ROWS_SET(&row, process, tables->owner);
 	ROWS_COLUMN(&memory, &row, name, lookups->n);
 	ROWS_COLUMN(&memory, &row, address, lookups->n);
 	ROWS_COLUMN(&memory, &row, symbol, lookups->n);
@@ -122,28 +122,28 @@ static void append_module(struct recording_file *file, const struct target *targ
 	torsh_rows_free(&memory);
 }
 
-void torsh_rows_symbols(struct recording_file *file, const struct target *target,
+void torsh_rows_symbols(struct recording_file *file, struct program_tables *tables,
 			struct symbol_book *book)
 {
-	const struct code_table *code = &target->state.code;
+	const struct code_table *code = &tables->code;
+	uint32_t first = tables->written.n_named, n = code->n_addresses - first;
 	struct rows_memory memory = {0};
-	struct grouped grouped = group_addresses(&memory, code, target->rows->n_named);
+	struct grouped grouped = group_addresses(&memory, code, first);
 	struct lookups lookups = {
-		.numbers = torsh_rows_memory(&memory, code->n_addresses, sizeof(*lookups.numbers)),
-		.call_addresses = torsh_rows_memory(&memory, code->n_addresses,
-						    sizeof(*lookups.call_addresses)),
-		.exact = torsh_rows_memory(&memory, code->n_addresses, sizeof(*lookups.exact)),
-		.names = torsh_rows_memory(&memory, code->n_addresses, sizeof(*lookups.names)),
+		.numbers = torsh_rows_memory(&memory, n, sizeof(*lookups.numbers)),
+		.call_addresses = torsh_rows_memory(&memory, n, sizeof(*lookups.call_addresses)),
+		.exact = torsh_rows_memory(&memory, n, sizeof(*lookups.exact)),
+		.names = torsh_rows_memory(&memory, n, sizeof(*lookups.names)),
 	};
 
 	for (uint32_t i = 0; i < code->n_modules; i++) {
-		if (code->modules[i].path[0] != '/')
+		if (code->modules[i].path[0] != '/' || grouped.starts[i] == grouped.starts[i + 1])
 			continue;
 		collect_module(&lookups, code, &grouped, i);
 		torsh_book_look_up(book, &code->modules[i], lookups.call_addresses, lookups.n,
 				   lookups.names);
-		append_module(file, target, &lookups);
+		append_module(file, tables, &lookups);
 	}
-	target->rows->n_named = code->n_addresses;
+	tables->written.n_named = code->n_addresses;
 	torsh_rows_free(&memory);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Tables that only grow: modules, functions, addresses, stacks. Each row is written once. */
+/*
+ * Tables that only grow: modules, functions, addresses, stacks. Processes of one program share
+ * them, and each row is written once.
+ */
 #include <stdbool.h>
 #include <string.h>
 
@@ -88,29 +91,26 @@ void torsh_rows_set_function(Torsh__Functions *row, uint32_t i,
 }
 
 static void put_modules(Torsh__Modules *row, struct rows_memory *memory,
-			const struct target *target, uint32_t first, uint32_t n)
+			const struct program_tables *tables, uint32_t first, uint32_t n)
 {
-	ROWS_SET(row, process, target->number);
 	torsh_rows_make_modules(row, memory, first, n);
 	for (uint32_t i = 0; i < n; i++)
-		torsh_rows_set_module(row, i, &target->state.code.modules[first + i]);
+		torsh_rows_set_module(row, i, &tables->code.modules[first + i]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
-			  const struct target *target, uint32_t first, uint32_t n)
+			  const struct program_tables *tables, uint32_t first, uint32_t n)
 {
-	ROWS_SET(row, process, target->number);
 	torsh_rows_make_functions(row, memory, first, n);
 	for (uint32_t i = 0; i < n; i++)
-		torsh_rows_set_function(row, i, &target->state.code.functions[first + i]);
+		torsh_rows_set_function(row, i, &tables->code.functions[first + i]);
 }
 
 static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
-			  const struct target *target, uint32_t first, uint32_t n)
+			  const struct program_tables *tables, uint32_t first, uint32_t n)
 {
-	const struct view_address *addresses = target->state.code.addresses + first;
+	const struct code_address *addresses = tables->code.addresses + first;
 
-	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
 	ROWS_COLUMN(memory, row, ip, n);
 	ROWS_COLUMN(memory, row, flags, n);
@@ -122,12 +122,11 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
 	}
 }
 
-static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct target *target,
-		       uint32_t first, uint32_t n)
+static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory,
+		       const struct program_tables *tables, uint32_t first, uint32_t n)
 {
-	const struct stack_table *stacks = &target->state.stacks;
+	const struct stack_table *stacks = &tables->stacks;
 
-	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
 	ROWS_COLUMN(memory, row, parent, n);
 	ROWS_COLUMN(memory, row, address, n);
@@ -141,7 +140,8 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
  * Write one chunk with a batch of each; returns false if nothing was left. Rows that could not be
  * written are tried again.
  */
-static bool append_batch(struct recording_file *file, struct target *target,
+static bool append_batch(struct recording_file *file, const struct program_tables *tables,
+			 uint32_t process, struct tables_written *written,
 			 enum recording_priority priority)
 {
 	Torsh__Modules modules = TORSH__MODULES__INIT, *modules_row = &modules;
@@ -149,20 +149,23 @@ static bool append_batch(struct recording_file *file, struct target *target,
 	Torsh__Addresses addresses = TORSH__ADDRESSES__INIT, *addresses_row = &addresses;
 	Torsh__Stacks stacks = TORSH__STACKS__INIT, *stacks_row = &stacks;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct rows_state *state = target->rows;
-	uint32_t n_modules = batch_of_modules(&target->state.code, state->n_modules);
-	uint32_t n_functions = batch_of_functions(&target->state.code, state->n_functions);
-	uint32_t n_addresses = batch_of(state->n_addresses, target->state.code.n_addresses);
-	uint32_t n_stacks = batch_of(state->n_stacks, target->state.stacks.n_rows);
+	uint32_t n_modules = batch_of_modules(&tables->code, written->n_modules);
+	uint32_t n_functions = batch_of_functions(&tables->code, written->n_functions);
+	uint32_t n_addresses = batch_of(written->n_addresses, tables->code.n_addresses);
+	uint32_t n_stacks = batch_of(written->n_stacks, tables->stacks.n_rows);
 	struct rows_memory memory = {0};
 	int result;
 
 	if (!(n_modules | n_functions | n_addresses | n_stacks))
 		return false;
-	put_modules(&modules, &memory, target, state->n_modules, n_modules);
-	put_functions(&functions, &memory, target, state->n_functions, n_functions);
-	put_addresses(&addresses, &memory, target, state->n_addresses, n_addresses);
-	put_stacks(&stacks, &memory, target, state->n_stacks, n_stacks);
+	ROWS_SET(&modules, process, process);
+	ROWS_SET(&functions, process, process);
+	ROWS_SET(&addresses, process, process);
+	ROWS_SET(&stacks, process, process);
+	put_modules(&modules, &memory, tables, written->n_modules, n_modules);
+	put_functions(&functions, &memory, tables, written->n_functions, n_functions);
+	put_addresses(&addresses, &memory, tables, written->n_addresses, n_addresses);
+	put_stacks(&stacks, &memory, tables, written->n_stacks, n_stacks);
 	chunk.n_modules = n_modules != 0;
 	chunk.modules = &modules_row;
 	chunk.n_functions = n_functions != 0;
@@ -175,18 +178,61 @@ static bool append_batch(struct recording_file *file, struct target *target,
 	torsh_rows_free(&memory);
 	if (result)
 		return false;
-	state->n_modules += n_modules;
-	state->n_functions += n_functions;
-	state->n_addresses += n_addresses;
-	state->n_stacks += n_stacks;
+	written->n_modules += n_modules;
+	written->n_functions += n_functions;
+	written->n_addresses += n_addresses;
+	written->n_stacks += n_stacks;
 	return true;
 }
 
-void torsh_rows_append_tables(struct recording_file *file, struct target *target,
+void torsh_rows_append_tables(struct recording_file *file, const struct program_tables *tables,
+			      uint32_t process, struct tables_written *written,
 			      enum recording_priority priority)
 {
-	if (!target->rows->n_stacks)
-		target->rows->n_stacks = 1; /* the empty stack has no row */
-	while (append_batch(file, target, priority))
+	if (!written->n_stacks)
+		written->n_stacks = 1; /* the empty stack has no row */
+	while (append_batch(file, tables, process, written, priority))
 		;
+}
+
+/* Put the modules that are not where the tables have them. */
+static void put_placements(Torsh__Placements *row, struct rows_memory *memory,
+			   const struct process_code *code)
+{
+	uint32_t n = 0;
+
+	ROWS_COLUMN(memory, row, module, code->n_placements);
+	ROWS_COLUMN(memory, row, shift, code->n_placements);
+	for (uint32_t i = 0; i < code->n_placements; i++) {
+		const struct code_placement *placement = &code->placements[i];
+		uint64_t bias = code->table->modules[i].bias;
+
+		if (!placement->is_there || placement->bias == bias)
+			continue;
+		row->module[n] = i;
+		row->shift[n++] = (int64_t)(placement->bias - bias);
+	}
+	row->n_module = row->n_shift = n;
+}
+
+void torsh_rows_append_placements(struct recording_file *file, struct target *target,
+				  enum recording_priority priority)
+{
+	Torsh__Placements row = TORSH__PLACEMENTS__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	const struct process_code *code = &target->state.code;
+	struct rows_memory memory = {0};
+	int result = 0;
+
+	if (target->rows->n_placed == code->n_placed)
+		return;
+	ROWS_SET(&row, process, target->number);
+	put_placements(&row, &memory, code);
+	chunk.n_placements = 1;
+	chunk.placements = &rows;
+	if (row.n_module)
+		result = torsh_recording_append(file, &chunk, priority);
+	torsh_rows_free(&memory);
+	if (!result)
+		target->rows->n_placed = code->n_placed;
 }

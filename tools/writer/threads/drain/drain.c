@@ -122,7 +122,8 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	struct recording_file *file = drain->checkpoints.file;
 	uint64_t until = folded_until_ns(drain, now);
 
-	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets);
+	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets,
+			  &drain->tables);
 	for (uint32_t i = 0; i < drain->n_targets; i++)
 		torsh_checkpoints_write(&drain->checkpoints, drain->targets[i]);
 	if (drain->ancestry.n > 1)
@@ -328,5 +329,6 @@ void torsh_drain_destroy(struct drain *drain)
 	torsh_fork_ancestry_destroy(&drain->ancestry);
 	torsh_summary_destroy(&drain->summary);
 	free(drain->targets);
+	torsh_program_tables_set_destroy(&drain->tables);
 	free(drain);
 }

@@ -125,7 +125,8 @@ static void write_whole(struct drain *drain)
 		.cost = &drain->checkpoints.cost,
 	};
 
-	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets);
+	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets,
+			  &drain->tables);
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
 		struct target *target = drain->targets[i];
 
@@ -133,7 +134,7 @@ static void write_whole(struct drain *drain)
 		torsh_checkpoints_events(&drain->checkpoints, target, 1);
 		torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
 		torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
-		torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
+		torsh_rows_symbols(drain->checkpoints.file, target->state.tables, drain->book);
 	}
 	if (drain->ancestry.n > 1)
 		torsh_session_peak_checkpoint(&drain->session_peak, drain->checkpoints.file);

@@ -49,6 +49,7 @@ struct drain {
 	struct unfollowed_list unfollowed_list;
 	struct out_of_memory out_of_memory;
 	struct file_calls file_calls;
+	struct program_tables_set tables;
 	struct target **targets;
 	uint32_t n_targets;
 	size_t target_capacity;

@@ -23,7 +23,7 @@ static void begin_state(struct drain *drain, struct target *target)
 	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
 	torsh_clock_rate_fix(&drain->session.rate);
 	clock = torsh_session_clock(&drain->session, target);
-	torsh_target_begin(target, &clock);
+	torsh_target_begin(target, &clock, &drain->tables);
 	torsh_fork_ancestry_begin(&drain->ancestry, target);
 	if (target->is_clock_foreign)
 		torsh_process_state_note(
@@ -106,7 +106,7 @@ static void write_final_rows(struct drain *drain, struct target *target)
 	torsh_process_state_end_folding(&target->state);
 	torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
 	torsh_process_state_free_tables(&target->state);
-	torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
+	torsh_rows_symbols(drain->checkpoints.file, target->state.tables, drain->book);
 	torsh_checkpoints_poll(&drain->checkpoints);
 }
 
@@ -118,7 +118,8 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
 		target->wait_status = status;
 	target->end_ns = torsh_session_ns(&drain->session, target->end_monotonic_ns);
-	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets);
+	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets,
+			  &drain->tables);
 	torsh_unfollowed_leave(&drain->unfollowed_list, target);
 	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
 	write_final_rows(drain, target);

@@ -80,7 +80,7 @@ static int keep(const char *path, const struct out_of_memory *kept, struct targe
 
 static const char *label_name(const struct process_state *state, uint32_t label)
 {
-	return label ? state->code.functions[label - 1].name : NULL;
+	return label ? state->tables->code.functions[label - 1].name : NULL;
 }
 
 /*

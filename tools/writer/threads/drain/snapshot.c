@@ -6,10 +6,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int put_target(struct recording_file *file, struct target *target, uint32_t n_sites)
+static int put_targets(struct recording_file *file, const struct snapshot *snapshot)
 {
-	return n_sites == SNAPSHOT_ALL ? torsh_rows_target_snapshot(file, target)
-				       : torsh_rows_allocation_sites(file, target, n_sites);
+	int result = 0;
+
+	if (snapshot->n_sites == SNAPSHOT_ALL)
+		return torsh_rows_snapshot(file, snapshot->targets, snapshot->n_targets);
+	for (uint32_t i = 0; i < snapshot->n_targets && !result; i++)
+		result = torsh_rows_allocation_sites(file, snapshot->targets[i], snapshot->n_sites);
+	return result;
 }
 
 int torsh_snapshot_make(const struct snapshot *snapshot)
@@ -17,7 +22,7 @@ int torsh_snapshot_make(const struct snapshot *snapshot)
 	const struct recording_limits none = {0};
 	struct rows_extents extents = {0};
 	struct recording_file *file;
-	int fd = memfd_create("torsh-snapshot", MFD_CLOEXEC), result = 0;
+	int fd = memfd_create("torsh-snapshot", MFD_CLOEXEC), result;
 
 	if (fd < 0)
 		return -errno;
@@ -27,8 +32,7 @@ int torsh_snapshot_make(const struct snapshot *snapshot)
 		return -ENOMEM;
 	}
 	torsh_rows_session(file, &snapshot->session);
-	for (uint32_t i = 0; i < snapshot->n_targets && !result; i++)
-		result = put_target(file, snapshot->targets[i], snapshot->n_sites);
+	result = put_targets(file, snapshot);
 	if (snapshot->session_heap)
 		torsh_rows_session_peak(file, snapshot->session_heap, snapshot->session_clock,
 					RECORDING_LAST, &extents);

@@ -7,13 +7,13 @@
  * A stack's result depends only on its own address and on its parent's result, so each stack is
  * examined once, at the first request. Owned by the drain thread.
  */
-#ifndef TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
-#define TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
+#ifndef TORSH_WRITER_FOLD_PROGRAM_ATTRIBUTED_FRAME_H
+#define TORSH_WRITER_FOLD_PROGRAM_ATTRIBUTED_FRAME_H
 
 #include <stddef.h>
 
-#include "tools/writer/fold/tables/code_table.h"
-#include "tools/writer/fold/tables/stack_table.h"
+#include "tools/writer/fold/program/code_table.h"
+#include "tools/writer/fold/program/stack_table.h"
 
 struct attributed_frame {
 	uint32_t address; /* address number */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/attributed_frame.h"
+#include "tools/writer/fold/program/attributed_frame.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static bool is_run_time(const char *path)
 
 static uint32_t rank_of(const struct code_table *code, uint32_t number)
 {
-	const struct view_address *address = &code->addresses[number];
+	const struct code_address *address = &code->addresses[number];
 
 	if (address->module == CHANNEL_NO_MODULE || address->flags > ADDRESS_PYTHON)
 		return RANK_ANY;

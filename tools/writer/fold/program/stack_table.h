@@ -12,8 +12,8 @@
  * the addresses of the whole path, so the slots of several frames are prefetched at once, before
  * the parents' numbers are known.
  */
-#ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
-#define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
+#ifndef TORSH_WRITER_FOLD_PROGRAM_STACK_TABLE_H
+#define TORSH_WRITER_FOLD_PROGRAM_STACK_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

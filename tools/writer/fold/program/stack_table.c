@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/tables/stack_table.h"
+#include "tools/writer/fold/program/stack_table.h"
 
 #include <stdlib.h>
 

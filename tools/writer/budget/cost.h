@@ -14,8 +14,8 @@ struct cost {
 };
 
 /*
- * Sample the writer's memory and the size of the targets' tables and their programs'; the sample replaces the stored
- * one if its resident size is larger.
+ * Sample the writer's memory and the sizes of the tables, of targets and of their programs; the
+ * sample replaces the stored one if its resident size is larger.
  */
 void torsh_cost_update(struct cost *cost, struct target *const *targets, uint32_t n,
 		       const struct program_tables_set *tables);

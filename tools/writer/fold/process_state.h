@@ -127,8 +127,8 @@ struct process_state {
 };
 
 /*
- * Create the state of the process with that number in the session, as a user of the tables. view and
- * clock stay the caller's; view must outlive the state.
+ * Create the state of the process with that number in the session, as a user of the tables. view
+ * and clock stay the caller's; view must outlive the state.
  */
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock, struct program_tables *tables,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The addresses, modules and functions that stacks refer to. Processes of one program share a table:
- * an address of a file that they loaded at different places is one row, with the place of the first
- * of them; process_code.h has where the others loaded it.
+ * The addresses, modules and functions that stacks refer to. Processes of one program share a
+ * table: an address of a file that they loaded at different places is one row, with the place of
+ * the first of them; process_code.h has where the others loaded it.
  */
 #ifndef TORSH_WRITER_FOLD_PROGRAM_CODE_TABLE_H
 #define TORSH_WRITER_FOLD_PROGRAM_CODE_TABLE_H

@@ -213,7 +213,7 @@ static int append_target_to(struct recording_file *file, struct target *target,
 {
 	struct rows_state *written = target->rows;
 
-	/* Rows of unchanged totals are missing, and written ones may be replaced while one reads. */
+	/* All totals: the written ones may be replaced while a client reads them. */
 	state.has_missed = true;
 	state.extents = NULL;
 	state.n_extents = state.extent_capacity = 0;

@@ -96,8 +96,8 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
 
 /*
- * Write function names for the addresses of a program's tables that have none so far, from the files
- * of its modules. Call when a process of it has ended or is about to.
+ * Write function names for the addresses of a program's tables that have none so far, from the
+ * files of its modules. Call when a process of it has ended or is about to.
  */
 void torsh_rows_symbols(struct recording_file *file, struct program_tables *tables,
 			struct symbol_book *book);

@@ -59,8 +59,8 @@ void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory,
 bool torsh_rows_put_wait_status(Torsh__Process *row, int status);
 
 /*
- * Write the modules, functions, addresses and stacks that *written doesn't count yet, as the rows of
- * the process with that number.
+ * Write the modules, functions, addresses and stacks that *written doesn't count yet, as the rows
+ * of the process with that number.
  */
 void torsh_rows_append_tables(struct recording_file *file, const struct program_tables *tables,
 			      uint32_t process, struct tables_written *written,

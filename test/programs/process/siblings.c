@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Processes of one program at once: siblings PROGRAM. On stdin come pairs of letters: the digit of a
- * sibling, which is started at its first pair, and a letter that is passed on to it and answered by
- * it, as obeys.c does; '.' ends it. Each letter of a pair is answered with a '.' on stdout.
+ * Processes of one program at once: siblings PROGRAM. On stdin come pairs of letters: the digit of
+ * a sibling, which is started at its first pair, and a letter that is passed on to it and answered
+ * by it, as obeys.c does; '.' ends it. Each letter of a pair is answered with a '.' on stdout.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -25,19 +25,22 @@ def events(recording):
     Every event, in the order of each of its processes, as dictionaries: labels are texts, source is a word, payload is the
     number or None.
     """
-    texts, found = collections.defaultdict(dict), []
+    texts, found, owners = collections.defaultdict(dict), [], {}
     # The other tables may be large.
-    for line in torsh("dump", recording, "--only", "functions,events,timeline").splitlines():
+    for line in torsh("dump", recording, "--only", "process,functions,events,timeline").splitlines():
         row = json.loads(line)
-        if "functions" in row:
+        if isinstance(row.get("process"), dict):
+            owners[row["process"]["process"]] = row["process"].get("tables_of", row["process"]["process"])
+        elif "functions" in row:
             table = row["functions"]
             texts[table["process"]].update(enumerate(table["name"], table["first"] + 1))
         else:
             found.append(row)
     for event in found:
+        of_process = texts[owners.get(event["process"], event["process"])]
         for field in LABELS:
             if field in event:
-                event[field] = texts[event["process"]][event[field]] if event[field] else None
+                event[field] = of_process[event[field]] if event[field] else None
         if "source" in event:
             event["source"] = SOURCES[event["source"]]
         if "payload_type" in event:

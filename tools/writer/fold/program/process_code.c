@@ -161,5 +161,15 @@ int64_t torsh_process_code_add(struct process_code *code, uint32_t id)
 		move_to_table(code, &address);
 	}
 	code->numbers[id] = torsh_code_address(code->table, &address) + 1;
+	if (code->n_ids <= id)
+		code->n_ids = id + 1;
 	return code->numbers[id] - 1;
+}
+
+void torsh_process_code_mark(const struct process_code *code, bool *is_used)
+{
+	for (uint32_t id = 0; id < code->n_ids; id++) {
+		if (code->numbers[id])
+			is_used[code->numbers[id] - 1] = true;
+	}
 }

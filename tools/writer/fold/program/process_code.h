@@ -23,6 +23,7 @@ struct process_code {
 	struct code_table *table;
 	uint32_t process; /* its number in the session */
 	uint32_t *numbers; /* by the channel's id: number + 1; 0: not referenced yet */
+	uint32_t n_ids; /* all that were referenced are below this */
 	uint32_t *module_numbers; /* by the channel's index: number + 1 */
 	uint32_t *function_numbers; /* likewise */
 	struct code_placement *placements; /* by number of a module */
@@ -43,6 +44,9 @@ void torsh_process_code_destroy(struct process_code *code);
  * no such label.
  */
 uint32_t torsh_process_code_label(struct process_code *code, uint32_t label);
+
+/* Set is_used for the addresses that the process referred to, by number. */
+void torsh_process_code_mark(const struct process_code *code, bool *is_used);
 
 /* Slow path of torsh_process_code_number. */
 int64_t torsh_process_code_add(struct process_code *code, uint32_t id);

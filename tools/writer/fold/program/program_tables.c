@@ -71,6 +71,7 @@ void torsh_program_tables_leave(struct program_tables *tables)
 	torsh_code_destroy(&tables->code);
 	torsh_stacks_destroy(&tables->stacks);
 	torsh_attributed_frames_destroy(&tables->attributed);
+	free(tables->is_named);
 	free(tables->program);
 	free(tables);
 }

@@ -16,7 +16,6 @@
 /* How many rows of the tables are in the recording. */
 struct tables_written {
 	uint32_t n_modules, n_functions, n_addresses, n_stacks;
-	uint32_t n_named; /* addresses that were already symbolized */
 };
 
 struct program_tables {
@@ -28,6 +27,8 @@ struct program_tables {
 	struct stack_table stacks;
 	struct attributed_frames attributed; /* once a client has requested them */
 	struct tables_written written;
+	bool *is_named; /* by address: its name was looked up; n_is_named of them */
+	size_t n_is_named;
 };
 
 /* The tables of a session's processes that have not ended. */

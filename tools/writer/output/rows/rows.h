@@ -96,10 +96,11 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
 
 /*
- * Write function names for the addresses of a program's tables that have none so far, from the
- * files of its modules. Call when a process of it has ended or is about to.
+ * Write function names for the addresses that the target referred to, from the files of its
+ * modules, unless another process's end brought them. Call when it has ended or is about to; the
+ * last process that has the tables brings all.
  */
-void torsh_rows_symbols(struct recording_file *file, struct program_tables *tables,
+void torsh_rows_symbols(struct recording_file *file, const struct target *target,
 			struct symbol_book *book);
 
 /* List the chunks that later ones replace. The caller frees items. */

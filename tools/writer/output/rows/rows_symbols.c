@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
@@ -35,30 +36,53 @@ static bool is_in_module(const struct code_table *code, uint32_t number)
 	return is_code(address) && address->module < code->n_modules;
 }
 
-/* Group the addresses from that one on. */
+/* Group the wanted addresses, each of which is in a module. */
 static struct grouped group_addresses(struct rows_memory *memory, const struct code_table *code,
-				      uint32_t first)
+				      const bool *is_wanted, uint32_t n)
 {
 	struct grouped grouped = {
-		.numbers = torsh_rows_memory(memory, code->n_addresses - first,
-					     sizeof(*grouped.numbers)),
+		.numbers = torsh_rows_memory(memory, n, sizeof(*grouped.numbers)),
 		.starts = torsh_rows_memory(memory, (size_t)code->n_modules + 2,
 					    sizeof(*grouped.starts)),
 	};
 	uint32_t *next = grouped.starts + 1;
 
 	/* next[m] becomes the start of module m, and then its end, which is the start of m + 1. */
-	for (uint32_t i = first; i < code->n_addresses; i++) {
-		if (is_in_module(code, i))
+	for (uint32_t i = 0; i < code->n_addresses; i++) {
+		if (is_wanted[i])
 			next[code->addresses[i].module + 1]++;
 	}
 	for (uint32_t i = 1; i <= code->n_modules; i++)
 		next[i] += next[i - 1];
-	for (uint32_t i = first; i < code->n_addresses; i++) {
-		if (is_in_module(code, i))
+	for (uint32_t i = 0; i < code->n_addresses; i++) {
+		if (is_wanted[i])
 			grouped.numbers[next[code->addresses[i].module]++] = i;
 	}
 	return grouped;
+}
+
+/*
+ * Set is_wanted for the addresses without a name so far that the target referred to, or for all if
+ * no other process has the tables. Returns their number.
+ */
+static uint32_t choose_addresses(const struct target *target, bool *is_wanted)
+{
+	struct program_tables *tables = target->state.tables;
+	uint32_t n = tables->code.n_addresses, n_wanted = 0;
+
+	tables->is_named = torsh_array_extend(tables->is_named, n, &tables->n_is_named,
+					      sizeof(*tables->is_named));
+	if (tables->n_users == 1)
+		memset(is_wanted, true, n);
+	else
+		torsh_process_code_mark(&target->state.code, is_wanted);
+	for (uint32_t i = 0; i < n; i++) {
+		is_wanted[i] =
+			is_wanted[i] && !tables->is_named[i] && is_in_module(&tables->code, i);
+		tables->is_named[i] |= is_wanted[i];
+		n_wanted += is_wanted[i];
+	}
+	return n_wanted;
 }
 
 static void collect_module(struct lookups *lookups, const struct code_table *code,
@@ -122,13 +146,15 @@ static void append_module(struct recording_file *file, const struct program_tabl
 	torsh_rows_free(&memory);
 }
 
-void torsh_rows_symbols(struct recording_file *file, struct program_tables *tables,
+void torsh_rows_symbols(struct recording_file *file, const struct target *target,
 			struct symbol_book *book)
 {
+	const struct program_tables *tables = target->state.tables;
 	const struct code_table *code = &tables->code;
-	uint32_t first = tables->written.n_named, n = code->n_addresses - first;
 	struct rows_memory memory = {0};
-	struct grouped grouped = group_addresses(&memory, code, first);
+	bool *is_wanted = torsh_rows_memory(&memory, code->n_addresses, sizeof(*is_wanted));
+	uint32_t n = choose_addresses(target, is_wanted);
+	struct grouped grouped = group_addresses(&memory, code, is_wanted, n);
 	struct lookups lookups = {
 		.numbers = torsh_rows_memory(&memory, n, sizeof(*lookups.numbers)),
 		.call_addresses = torsh_rows_memory(&memory, n, sizeof(*lookups.call_addresses)),
@@ -144,6 +170,5 @@ void torsh_rows_symbols(struct recording_file *file, struct program_tables *tabl
 				   lookups.names);
 		append_module(file, tables, &lookups);
 	}
-	tables->written.n_named = code->n_addresses;
 	torsh_rows_free(&memory);
 }

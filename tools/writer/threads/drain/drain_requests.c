@@ -134,7 +134,7 @@ static void write_whole(struct drain *drain)
 		torsh_checkpoints_events(&drain->checkpoints, target, 1);
 		torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
 		torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
-		torsh_rows_symbols(drain->checkpoints.file, target->state.tables, drain->book);
+		torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
 	}
 	if (drain->ancestry.n > 1)
 		torsh_session_peak_checkpoint(&drain->session_peak, drain->checkpoints.file);

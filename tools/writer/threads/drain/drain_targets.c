@@ -106,7 +106,7 @@ static void write_final_rows(struct drain *drain, struct target *target)
 	torsh_process_state_end_folding(&target->state);
 	torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
 	torsh_process_state_free_tables(&target->state);
-	torsh_rows_symbols(drain->checkpoints.file, target->state.tables, drain->book);
+	torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
 	torsh_checkpoints_poll(&drain->checkpoints);
 }
 

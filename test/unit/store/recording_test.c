@@ -214,7 +214,7 @@ static void an_invalid_recording_is_reported(void **state)
 	assert_int_equal(
 		torsh_recording_open_bytes(&reader, bytes.data, bytes.n, error, sizeof(error)),
 		-EPROTO);
-	assert_string_equal(error, "its format is 4, this version of torsh reads 1 to 3");
+	assert_string_equal(error, "its format is 5, this version of torsh reads 1 to 4");
 	bytes.data[8]--;
 	bytes.data[16] ^= 1;
 	assert_int_equal(

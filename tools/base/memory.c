@@ -111,6 +111,11 @@ void torsh_memory_region_free(void *region, size_t n_bytes)
 	munmap(region, n_bytes);
 }
 
+void torsh_memory_trim(void)
+{
+	malloc_trim(0);
+}
+
 char *torsh_memory_text(const char *text)
 {
 	return torsh_memory_or_die(strdup(text));

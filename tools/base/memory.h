@@ -57,6 +57,9 @@ void *torsh_memory_or_die(void *p);
  */
 void torsh_memory_advise(void *items, size_t n_bytes);
 
+/* Give the kernel what was freed, after a lot was: the C library keeps it between what is used. */
+void torsh_memory_trim(void);
+
 /* Returns a copy that the caller frees. */
 char *torsh_memory_text(const char *text);
 

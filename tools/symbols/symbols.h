@@ -49,6 +49,12 @@ void torsh_symbols_destroy(struct symbols *symbols);
 void torsh_symbols_forget(struct symbols *symbols);
 
 /*
+ * Close the files of modules, until one is needed again: their lines take more memory than a
+ * recording. Names from torsh_symbols_name are gone; frames and their texts stay.
+ */
+void torsh_symbols_close_files(struct symbols *symbols);
+
+/*
  * Returns the frames at an address of a process: never NULL, at least one frame. Owned by the
  * symbols.
  */

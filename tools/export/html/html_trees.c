@@ -354,6 +354,7 @@ void torsh_html_memory_collect(struct html_page *page)
 	struct html_memory *memory = &page->memory;
 	struct trace *trace = page->trace;
 
+	torsh_symbols_name_stacks(trace->symbols, trace->processes, trace->n_processes);
 	memory->peak = torsh_peak_choose(trace->recording, trace->processes, trace->n_processes);
 	memory->mapper = find_mapper(page);
 	torsh_html_tree_create(&memory->merged);

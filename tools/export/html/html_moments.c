@@ -39,10 +39,10 @@ static void collect(struct html_moments *moments, const struct recorded_process 
 	if (!moments->all.n)
 		return;
 	for (size_t i = 0; i < process->n_moments; i++) {
-		const struct recorded_moment *moment = &process->moments[i];
+		struct usage_at usage = {0};
 
-		for (size_t k = 0; k < moment->n_usages; k++)
-			note_stack(moments, moment->usages[k].stack, moment->usages[k].bytes);
+		while (torsh_usage_list_next(&process->moments[i].usages, &usage))
+			note_stack(moments, usage.number, usage.bytes);
 	}
 	torsh_sites_each(process, SITES_PEAK, note_site, moments);
 	torsh_sites_each(process, SITES_CURRENT, note_site, moments);
@@ -138,14 +138,14 @@ static void apply_until(struct replay *replay, size_t index)
 
 	for (; replay->n_applied <= index; replay->n_applied++) {
 		const struct recorded_moment *moment = &process->moments[replay->n_applied];
+		struct usage_at usage = {0};
 
-		for (size_t i = 0; i < moment->n_usages; i++) {
-			const struct recorded_moment_usage *usage = &moment->usages[i];
+		while (torsh_usage_list_next(&moment->usages, &usage)) {
 			uint32_t number = *(uint32_t *)torsh_sparse_array_find(
-				&replay->moments->number_of, usage->stack);
+				&replay->moments->number_of, usage.number);
 
 			replay->kept[number - 1] =
-				(struct html_value){.bytes = usage->bytes, .blocks = usage->blocks};
+				(struct html_value){.bytes = usage.bytes, .blocks = usage.blocks};
 		}
 	}
 }

@@ -36,7 +36,7 @@ void torsh_html_tree_free(struct html_tree *tree)
 	torsh_html_tree_free_grown(tree);
 	free(tree->children);
 	for (size_t weight = 0; weight < N_HTML_WEIGHTS; weight++)
-		torsh_html_weights_free(&tree->weights[weight]);
+		torsh_usage_list_free(&tree->weights[weight]);
 	free(tree->nodes);
 }
 
@@ -84,21 +84,20 @@ uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t
 void torsh_html_tree_add(struct html_tree *tree, uint32_t node, enum html_weight weight,
 			 uint64_t blocks, uint64_t bytes)
 {
-	torsh_html_weights_add(&tree->weights[weight], node,
-			       (struct html_value){.blocks = blocks, .bytes = bytes});
+	torsh_usage_list_add(&tree->weights[weight], node, blocks, bytes);
 }
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
 /* Raise the shares by node to those of a weight in the node's subtree. */
-static void raise_shares(const struct html_tree *tree, const struct html_weights *weights,
+static void raise_shares(const struct html_tree *tree, const struct usage_list *weights,
 			 float *shares, uint64_t *whole)
 {
-	struct html_weight_at at = {0};
+	struct usage_at at = {0};
 
 	memset(whole, 0, tree->n_grown * sizeof(*whole));
-	while (torsh_html_weights_next(weights, &at))
-		whole[at.node] += at.value.bytes;
+	while (torsh_usage_list_next(weights, &at))
+		whole[at.number] += at.bytes;
 	for (size_t i = tree->n_grown - 1; i > 0; i--)
 		whole[tree->grown[i].parent] += whole[i];
 	for (size_t i = 0; whole[0] && i < tree->n_grown; i++) {
@@ -211,16 +210,16 @@ void torsh_html_tree_prune(struct html_tree *tree, size_t n_max)
 	prune_nodes(tree, shares, threshold_of(tree, shares, n_max));
 	free(shares);
 	for (size_t weight = 0; weight < N_HTML_WEIGHTS; weight++) {
-		struct html_weight_at at = {0};
+		struct usage_at at = {0};
 
-		while (torsh_html_weights_next(&tree->weights[weight], &at)) {
+		while (torsh_usage_list_next(&tree->weights[weight], &at)) {
 			struct html_value *sum =
-				&tree->nodes[tree->grown[at.node].parent].self[weight];
+				&tree->nodes[tree->grown[at.number].parent].self[weight];
 
-			sum->blocks += at.value.blocks;
-			sum->bytes += at.value.bytes;
+			sum->blocks += at.blocks;
+			sum->bytes += at.bytes;
 		}
-		torsh_html_weights_free(&tree->weights[weight]);
+		torsh_usage_list_free(&tree->weights[weight]);
 	}
 }
 

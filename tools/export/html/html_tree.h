@@ -9,8 +9,8 @@
 #ifndef TORSH_EXPORT_HTML_TREE_H
 #define TORSH_EXPORT_HTML_TREE_H
 
+#include "tools/base/containers/usage_list.h"
 #include "tools/export/html/html_frames.h"
-#include "tools/export/html/html_weights.h"
 
 /*
  * WEIGHT(NAME, name). highest: the maximum over the moments, by stack; it only decides which nodes
@@ -38,6 +38,10 @@ enum html_weight {
 /* A larger limit means all nodes, as many as a browser can hold. */
 #define HTML_NODES_WHOLE (1u << 18)
 
+struct html_value {
+	uint64_t blocks, bytes;
+};
+
 /* A node while the tree grows. */
 struct html_grown {
 	uint32_t
@@ -61,7 +65,7 @@ struct html_tree {
 	size_t n_grown, grown_room;
 	uint32_t *children; /* numbers of nodes, hashed by parent and frame; 0: empty */
 	uint32_t n_children; /* a power of 2 */
-	struct html_weights weights[N_HTML_WEIGHTS];
+	struct usage_list weights[N_HTML_WEIGHTS]; /* of grown nodes */
 
 	struct html_node *nodes;
 	size_t n, n_room;

@@ -80,7 +80,7 @@ struct compare_row *torsh_compare_place_row(struct comparison *comparison, enum 
 	if (row->places[side].shape) {
 		torsh_place_free(place);
 	} else {
-		/* The end of the key: there are as many shapes as stacks, each of some 100 bytes. */
+		/* The end of the key: as many as stacks, each of some 100 bytes. */
 		row->places[side] = *place;
 		row->places[side].shape = row->key + strlen(key) - strlen(shape);
 	}

@@ -55,8 +55,8 @@ void torsh_symbols_forget(struct symbols *symbols);
 void torsh_symbols_close_files(struct symbols *symbols);
 
 /*
- * Find the frames of all stacks that allocated or mapped, before they are asked for: file by file, each
- * closed before the next one is opened.
+ * Find the frames of all stacks that allocated or mapped, before they are asked for: file by file,
+ * each closed before the next one is opened.
  */
 void torsh_symbols_name_stacks(struct symbols *symbols, struct recorded_process *const *processes,
 			       size_t n_processes);

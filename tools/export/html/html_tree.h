@@ -44,8 +44,8 @@ struct html_value {
 
 /* A node while the tree grows. */
 struct html_grown {
-	uint32_t
-		parent; /* lower than its own number; the root is 0. Once pruned: the node it is in */
+	/* lower than its own number; the root is 0. Once pruned: the node that it is in */
+	uint32_t parent;
 	uint32_t frame;
 };
 

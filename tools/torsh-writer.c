@@ -228,7 +228,7 @@ int main(int argc, char **argv)
 {
 	struct options options;
 
-	torsh_memory_start();
+	torsh_memory_start(true);
 	torsh_terminal_guard();
 	torsh_inherited_drop();
 	if (parse_options(&options, argc, argv)) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/base/memory.h"
 #include "tools/terminal/terminal.h"
 #include "tools/command/command.h"
 
@@ -101,6 +102,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	command_main *command = find_command(name);
 
+	torsh_memory_start(false);
 	torsh_terminal_guard();
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		print_usage(stdout);

@@ -12,7 +12,8 @@ STACKS = 2_000_000  # half of them hold blocks
 COMMANDS = ("report", "leaks", "peak", "ops", "steps", "html", "diff")
 EXPORTS = ("speedscope", "pprof", "folded", "profile", "sqlite", "chrome", "perfetto", "json", "csv")
 DEMO = "the demo"
-LIMITS = {"report": (0.3, 100), "leaks": (0.3, 100), "peak": (0.3, 100), "ops": (0.3, 100)}  # of the demo: s, MiB
+LIMITS = {"report": (0.3, 100), "leaks": (0.3, 100), "peak": (0.3, 100), "ops": (0.3, 100),  # of the demo: s, MiB
+          "html": (6, 300), "diff": (3, 200)}
 LIMITS_EXPORTED = {"speedscope": (5, 20), "pprof": (5, 20), "sqlite": (5, 20)}  # of the demo: s, MiB of the file
 LIMITS_MANY = {"report": (3, 500), "leaks": (3, 500), "peak": (3, 500)}
 

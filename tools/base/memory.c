@@ -2,7 +2,6 @@
 #include "tools/base/memory.h"
 
 #include <malloc.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,9 +44,9 @@ void torsh_memory_advise(void *items, size_t n_bytes)
  * By default the C library raises its mmap threshold each time that a large block is freed, and
  * then puts large blocks among the small ones.
  */
-void torsh_memory_start(void)
+void torsh_memory_start(bool is_in_writer)
 {
-	is_writer = true;
+	is_writer = is_in_writer;
 	mallopt(M_MMAP_THRESHOLD, LARGE);
 }
 
@@ -109,6 +108,11 @@ void torsh_memory_region_empty(void *start, size_t n_bytes)
 void torsh_memory_region_free(void *region, size_t n_bytes)
 {
 	munmap(region, n_bytes);
+}
+
+void torsh_memory_trim(void)
+{
+	malloc_trim(0);
 }
 
 char *torsh_memory_text(const char *text)

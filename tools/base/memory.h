@@ -6,14 +6,16 @@
 #ifndef TORSH_BASE_MEMORY_H
 #define TORSH_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Called by the writer before anything else is allocated: gives large blocks their own pages, which
- * are zeroed and grow without a copy.
+ * Called by a program before anything else is allocated: gives large blocks their own pages, which
+ * are zeroed, grow without a copy, and are the kernel's again when freed. is_in_writer: how it
+ * ends without memory.
  */
-void torsh_memory_start(void);
+void torsh_memory_start(bool is_in_writer);
 
 /* Returns n items of n_bytes each, zeroed; never NULL. Untouched pages use no memory. */
 void *torsh_memory_new(size_t n, size_t n_bytes);
@@ -56,6 +58,9 @@ void *torsh_memory_or_die(void *p);
  * page tables.
  */
 void torsh_memory_advise(void *items, size_t n_bytes);
+
+/* Give the kernel what was freed, after a lot was: the C library keeps it between what is used. */
+void torsh_memory_trim(void);
 
 /* Returns a copy that the caller frees. */
 char *torsh_memory_text(const char *text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
+#include "tools/base/memory.h"
 #include "tools/recording/read.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
@@ -100,10 +101,12 @@ void torsh_reading_prepass(struct prepass *prepass, struct reading *reading,
 
 void torsh_reading_drop(struct reading *reading)
 {
+	torsh_symbols_close_files(reading->symbols);
 	torsh_windows_free(&reading->windows);
 	torsh_recording_destroy(reading->recording);
 	reading->recording = NULL;
 	reading->n_processes = reading->n_unfollowed = 0;
+	torsh_memory_trim();
 }
 
 void torsh_reading_close(struct reading *reading, struct read_options *options)

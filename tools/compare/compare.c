@@ -51,19 +51,41 @@ struct compare_row *torsh_compare_row(struct comparison *comparison, enum compar
 				      size_t run, const char *key)
 {
 	struct compare_rows *rows = &comparison->tables[table];
-	size_t at = torsh_hash_map_put_text(&rows->by_key, key, rows->n)->value;
+	const struct hash_entry *entry = torsh_hash_map_put_text(&rows->by_key, key, rows->n);
+	size_t at = entry->value;
 	struct compare_row *row;
 
 	if (at == rows->n) {
 		rows->items = torsh_array_reserve(rows->items, rows->n, &rows->n_room,
 						  sizeof(*rows->items));
 		row = &rows->items[rows->n++];
+		row->key = entry->key;
 		for (size_t i = 0; i < COMPARE_AMOUNTS; i++)
 			row->amounts[i] =
 				torsh_need_items(NULL, 0, n_runs(comparison), sizeof(uint64_t));
 	}
 	row = &rows->items[at];
 	row->is_on[run >= comparison->n_runs[COMPARE_BEFORE]] = true;
+	return row;
+}
+
+struct compare_row *torsh_compare_place_row(struct comparison *comparison, enum compare_table table,
+					    size_t run, struct place *place)
+{
+	enum compare_side side = run >= comparison->n_runs[COMPARE_BEFORE];
+	char *shape = torsh_place_shape(place);
+	char *key = torsh_need_text("%d\n%d\n%s", side, torsh_place_line(place), shape);
+	struct compare_row *row = torsh_compare_row(comparison, table, run, key);
+
+	if (row->places[side].shape) {
+		torsh_place_free(place);
+	} else {
+		/* The end of the key: as many as stacks, each of some 100 bytes. */
+		row->places[side] = *place;
+		row->places[side].shape = row->key + strlen(key) - strlen(shape);
+	}
+	free(shape);
+	free(key);
 	return row;
 }
 

@@ -71,6 +71,7 @@ enum compare_status {
 extern const char *const torsh_compare_status_names[N_STATUSES];
 
 struct compare_row {
+	const char *key; /* in by_key */
 	const char *name; /* of rows without a place; NULL for stacks and lines */
 	bool is_on[N_COMPARE_SIDES]; /* at least one run of that set has it */
 	struct place places[N_COMPARE_SIDES]; /* of stacks and lines */
@@ -140,6 +141,13 @@ void torsh_comparison_free(struct comparison *comparison);
  */
 struct compare_row *torsh_compare_row(struct comparison *comparison, enum compare_table table,
 				      size_t run, const char *key);
+
+/*
+ * Returns the row of a place on the run's side, which takes the place: rows of one side are one if
+ * their functions, files and user's lines are equal.
+ */
+struct compare_row *torsh_compare_place_row(struct comparison *comparison, enum compare_table table,
+					    size_t run, struct place *place);
 
 /* Merge the rows of stacks or lines that are the same place before and after. */
 void torsh_compare_match(struct comparison *comparison, enum compare_table table);

@@ -261,8 +261,9 @@ static void match_renamed(struct matcher *matcher, struct compare_row **before)
 		struct compare_row *after = matcher->after[i];
 		const char *from, *to;
 
-		if (!after || strcmp(place->files, after->places[COMPARE_AFTER].files) != 0 ||
-		    !is_renamed(matcher, place, &after->places[COMPARE_AFTER], &from, &to))
+		if (!after ||
+		    !is_renamed(matcher, place, &after->places[COMPARE_AFTER], &from, &to) ||
+		    !torsh_place_has_same_files(place, &after->places[COMPARE_AFTER]))
 			continue;
 		(*before)->renamed_from = from;
 		(*before)->renamed_to = to;

@@ -44,20 +44,12 @@ static void add_named(const struct measuring *at, enum compare_table table, cons
 	add_amounts(at, row, first, second);
 }
 
-/* Rows of one side are merged if their functions, files and user's lines are equal. */
+/* Add to the row of a place, which takes the place. */
 static void add_place(const struct measuring *at, enum compare_table table, struct place *place,
 		      uint64_t first, uint64_t second)
 {
-	enum compare_side side = at->run >= at->comparison->n_runs[COMPARE_BEFORE];
-	char *key = torsh_need_text("%d\n%d\n%s", side, torsh_place_line(place), place->shape);
-	struct compare_row *row = torsh_compare_row(at->comparison, table, at->run, key);
-
-	free(key);
-	add_amounts(at, row, first, second);
-	if (row->places[side].shape)
-		torsh_place_free(place);
-	else
-		row->places[side] = *place;
+	add_amounts(at, torsh_compare_place_row(at->comparison, table, at->run, place), first,
+		    second);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ const char *torsh_place_file_of(const struct frame *frame)
 	return torsh_place_file(path);
 }
 
-static char *make_shape(const struct place *place, bool has_functions)
+char *torsh_place_shape(const struct place *place)
 {
 	char *text = NULL;
 	size_t n_text;
@@ -45,12 +45,35 @@ static char *make_shape(const struct place *place, bool has_functions)
 		const char *function = frame->function ? frame->function : "?";
 
 		if (!frame->cut)
-			fprintf(out, "%s\t%s\n", has_functions ? function : "",
-				torsh_place_file_of(frame));
+			fprintf(out, "%s\t%s\n", function, torsh_place_file_of(frame));
 	}
 	if (fclose(out) != 0)
 		torsh_die("out of memory");
 	return text;
+}
+
+/* Returns the next frame from number *i on, and moves *i behind it; NULL after the last one. */
+static const struct frame *next_frame(const struct place *place, size_t *i)
+{
+	while (*i < place->n_frames && place->frames[*i]->cut)
+		(*i)++;
+	return *i < place->n_frames ? place->frames[(*i)++] : NULL;
+}
+
+bool torsh_place_has_same_files(const struct place *one, const struct place *other)
+{
+	size_t i = 0, k = 0;
+
+	if (one->operator_name != other->operator_name)
+		return false;
+	for (;;) {
+		const struct frame *x = next_frame(one, &i), *y = next_frame(other, &k);
+
+		if (!x || !y)
+			return !x && !y;
+		if (strcmp(torsh_place_file_of(x), torsh_place_file_of(y)) != 0)
+			return false;
+	}
 }
 
 void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames,
@@ -62,8 +85,7 @@ void torsh_place_make(struct place *place, const struct frame *const *frames, si
 	for (size_t i = 0; i < n_frames; i++)
 		place->frames[i] = frames[i];
 	place->user = find_user_frame(frames, n_frames);
-	place->shape = make_shape(place, true);
-	place->files = make_shape(place, false);
+	place->shape = NULL;
 }
 
 bool torsh_place_make_line(struct place *place, const struct frame *const *frames, size_t n_frames)
@@ -78,8 +100,6 @@ bool torsh_place_make_line(struct place *place, const struct frame *const *frame
 void torsh_place_free(struct place *place)
 {
 	free(place->frames);
-	free(place->shape);
-	free(place->files);
 	*place = (struct place){0};
 }
 

@@ -14,16 +14,21 @@ struct place {
 	size_t n_frames;
 	const char *operator_name; /* that ran there, interned; NULL: none */
 	const struct frame *user; /* the user's line; NULL: none */
-	char *shape; /* a line for each frame: function and file name */
-	char *files; /* likewise without the functions */
+	const char *shape; /* of torsh_place_shape; whoever sets it owns it */
 };
 
-/* Fill a place from frames, which are copied. */
+/* Fill a place from frames, which are copied; without its shape. */
 void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames,
 		      const char *operator_name);
 
 /* Fill a place with only the user's line of these frames. Returns false if there is none. */
 bool torsh_place_make_line(struct place *place, const struct frame *const *frames, size_t n_frames);
+
+/* Returns a line for each frame, its function and file name, which the caller frees. */
+char *torsh_place_shape(const struct place *place);
+
+/* Returns whether two places have the same operator and, one after the other, the same files. */
+bool torsh_place_has_same_files(const struct place *one, const struct place *other);
 
 /* Free what the place owns. */
 void torsh_place_free(struct place *place);

@@ -35,13 +35,14 @@ struct usage {
 
 static void apply(struct usages *usages, const struct recorded_moment *moment)
 {
-	for (size_t i = 0; i < moment->n_usages; i++) {
-		const struct recorded_moment_usage *now = &moment->usages[i];
-		struct usage *usage = torsh_sparse_array_at(&usages->by_stack, now->stack);
+	struct usage_at now = {0};
 
-		usages->bytes += now->bytes - usage->bytes;
-		usages->blocks += now->blocks - usage->blocks;
-		*usage = (struct usage){.bytes = now->bytes, .blocks = now->blocks};
+	while (torsh_usage_list_next(&moment->usages, &now)) {
+		struct usage *usage = torsh_sparse_array_at(&usages->by_stack, now.number);
+
+		usages->bytes += now.bytes - usage->bytes;
+		usages->blocks += now.blocks - usage->blocks;
+		*usage = (struct usage){.bytes = now.bytes, .blocks = now.blocks};
 	}
 }
 
@@ -100,11 +101,12 @@ static void put_window_peaks(struct memory_moments *moments)
 
 	for (size_t i = 0; i < process->n_window_peaks; i++) {
 		const struct recorded_moment *peak = &process->window_peaks[i];
+		struct usage_at usage = {0};
 		uint64_t bytes = 0, blocks = 0;
 
-		for (size_t k = 0; k < peak->n_usages; k++) {
-			bytes += peak->usages[k].bytes;
-			blocks += peak->usages[k].blocks;
+		while (torsh_usage_list_next(&peak->usages, &usage)) {
+			bytes += usage.bytes;
+			blocks += usage.blocks;
 		}
 		if (bytes != peak->bytes || blocks != peak->blocks)
 			moments->n_damaged++;
@@ -121,12 +123,13 @@ static void collect_window_peak(struct allocation_sites *sites,
 				const struct recorded_process *process, size_t index)
 {
 	const struct recorded_moment *peak = &process->window_peaks[index];
+	struct usage_at usage = {0};
 
-	for (size_t i = 0; i < peak->n_usages; i++)
+	while (torsh_usage_list_next(&peak->usages, &usage))
 		torsh_sites_add(sites, &(struct allocation_site){.process = process,
-								 .stack = peak->usages[i].stack,
-								 .bytes = peak->usages[i].bytes,
-								 .blocks = peak->usages[i].blocks});
+								 .stack = usage.number,
+								 .bytes = usage.bytes,
+								 .blocks = usage.blocks});
 }
 
 static void collect_kept(struct allocation_sites *sites, const struct recorded_process *process,

@@ -13,7 +13,20 @@ void torsh_sites_put(struct allocation_sites *sites, const struct allocation_sit
 	sites->items[sites->n++] = *site;
 }
 
-void torsh_sites_add(struct allocation_sites *sites, const struct allocation_site *site)
+/* Who gets the sites. */
+struct taker {
+	void (*each)(const struct allocation_site *site, void *context);
+	void *context;
+};
+
+static void give(const struct taker *taker, const struct allocation_site *site)
+{
+	if (site->blocks || site->bytes)
+		taker->each(site, taker->context);
+}
+
+/* Give a site with the scope of its stack. */
+static void give_scoped(const struct taker *taker, const struct allocation_site *site)
 {
 	struct allocation_site scoped = *site;
 	struct recorded_total total;
@@ -23,7 +36,17 @@ void torsh_sites_add(struct allocation_sites *sites, const struct allocation_sit
 	torsh_totals_find(&site->process->totals, site->stack, &total);
 	scoped.operator= total.operator;
 	scoped.module = total.module;
-	torsh_sites_put(sites, &scoped);
+	taker->each(&scoped, taker->context);
+}
+
+static void put_site(const struct allocation_site *site, void *sites)
+{
+	torsh_sites_put(sites, site);
+}
+
+void torsh_sites_add(struct allocation_sites *sites, const struct allocation_site *site)
+{
+	give_scoped(&(struct taker){.each = put_site, .context = sites}, site);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -39,27 +62,26 @@ static uint64_t share(uint64_t base, int64_t delta)
 	return (int64_t)sum < 0 ? 0 : sum;
 }
 
-static void collect_live(struct allocation_sites *sites, const struct recorded_process *process)
+static void give_live(const struct taker *taker, const struct recorded_process *process)
 {
 	const struct recorded_live *live = process->live.items;
 
 	for (size_t i = 0; i < process->live.n; i++) {
-		torsh_sites_add(sites,
-				&(struct allocation_site){
-					.process = process,
-					.stack = live[i].stack,
-					.blocks = less(live[i].blocks, live[i].inherited_blocks),
-					.bytes = less(live[i].bytes, live[i].inherited_bytes),
-					.variance = live[i].variance,
-					.usable_bytes = live[i].usable_bytes,
-					.usable_is_known = process->usable_is_known &&
-							   !live[i].inherited_blocks,
-					.first_ns = live[i].first_ns,
-					.last_ns = live[i].last_ns,
-					.has_times = true,
-					.first_step = live[i].first_step,
-					.last_step = live[i].last_step,
-				});
+		give_scoped(taker, &(struct allocation_site){
+					   .process = process,
+					   .stack = live[i].stack,
+					   .blocks = less(live[i].blocks, live[i].inherited_blocks),
+					   .bytes = less(live[i].bytes, live[i].inherited_bytes),
+					   .variance = live[i].variance,
+					   .usable_bytes = live[i].usable_bytes,
+					   .usable_is_known = process->usable_is_known &&
+							      !live[i].inherited_blocks,
+					   .first_ns = live[i].first_ns,
+					   .last_ns = live[i].last_ns,
+					   .has_times = true,
+					   .first_step = live[i].first_step,
+					   .last_step = live[i].last_step,
+				   });
 	}
 }
 
@@ -88,53 +110,52 @@ struct allocation_site torsh_sites_peak_of(const struct recorded_process *proces
 	return usage_of(process, row, false);
 }
 
-static void collect_usages(struct allocation_sites *sites, const struct recorded_process *process,
-			   bool is_live)
+static void give_usages(const struct taker *taker, const struct recorded_process *process,
+			bool is_live)
 {
 	for (size_t i = 0; i < process->totals.n; i++) {
 		struct allocation_site site = usage_of(process, i, is_live);
 
-		torsh_sites_put(sites, &site);
+		give(taker, &site);
 	}
 }
 
-static void collect_joint(struct allocation_sites *sites, const struct recorded_process *process)
+static void give_joint(const struct taker *taker, const struct recorded_process *process)
 {
 	const struct recorded_session_usage *share = process->session_usages.items;
 
 	for (size_t i = 0; i < process->session_usages.n; i++) {
-		torsh_sites_add(sites, &(struct allocation_site){
-					       .process = process,
-					       .stack = share[i].stack,
-					       .blocks = share[i].blocks,
-					       .bytes = share[i].bytes,
-					       .first_step = share[i].first_step,
-					       .last_step = share[i].last_step,
-				       });
+		give_scoped(taker, &(struct allocation_site){
+					   .process = process,
+					   .stack = share[i].stack,
+					   .blocks = share[i].blocks,
+					   .bytes = share[i].bytes,
+					   .first_step = share[i].first_step,
+					   .last_step = share[i].last_step,
+				   });
 	}
 }
 
-static void collect_totals(struct allocation_sites *sites, const struct recorded_process *process,
-			   bool is_temporary)
+static void give_totals(const struct taker *taker, const struct recorded_process *process,
+			bool is_temporary)
 {
 	for (size_t i = 0; i < process->totals.n; i++) {
 		struct recorded_total total = torsh_totals_at(&process->totals, i);
 
-		torsh_sites_put(
-			sites,
-			&(struct allocation_site){
-				.process = process,
-				.stack = total.stack,
-				.operator= total.operator,
-				.module = total.module,
-				.blocks = is_temporary ? total.temporary : total.allocs,
-				.bytes = is_temporary ? total.temporary_bytes : total.alloc_bytes,
-				.variance = total.alloc_variance,
-			});
+		give(taker,
+		     &(struct allocation_site){
+			     .process = process,
+			     .stack = total.stack,
+			     .operator= total.operator,
+			     .module = total.module,
+			     .blocks = is_temporary ? total.temporary : total.allocs,
+			     .bytes = is_temporary ? total.temporary_bytes : total.alloc_bytes,
+			     .variance = total.alloc_variance,
+		     });
 	}
 }
 
-static void collect_mapped(struct allocation_sites *sites, const struct recorded_process *process)
+static void give_mapped(const struct taker *taker, const struct recorded_process *process)
 {
 	const struct recorded_mapping *mapping = process->mappings.items;
 
@@ -143,42 +164,51 @@ static void collect_mapped(struct allocation_sites *sites, const struct recorded
 		int64_t pieces = mapping[i].base_pieces + (is_moved ? mapping[i].delta_pieces : 0);
 		int64_t bytes = mapping[i].base_bytes + (is_moved ? mapping[i].delta_bytes : 0);
 
-		torsh_sites_add(sites, &(struct allocation_site){
-					       .process = process,
-					       .stack = mapping[i].stack,
-					       .blocks = pieces > 0 ? (uint64_t)pieces : 0,
-					       .bytes = bytes > 0 ? (uint64_t)bytes : 0,
-				       });
+		give_scoped(taker, &(struct allocation_site){
+					   .process = process,
+					   .stack = mapping[i].stack,
+					   .blocks = pieces > 0 ? (uint64_t)pieces : 0,
+					   .bytes = bytes > 0 ? (uint64_t)bytes : 0,
+				   });
+	}
+}
+
+void torsh_sites_each(const struct recorded_process *process, enum sites_of what,
+		      void (*each)(const struct allocation_site *site, void *context),
+		      void *context)
+{
+	const struct taker taker = {.each = each, .context = context};
+
+	switch (what) {
+	case SITES_LIVE:
+		if (process->has_live)
+			give_live(&taker, process);
+		else
+			give_usages(&taker, process, true);
+		break;
+	case SITES_CURRENT:
+		give_usages(&taker, process, true);
+		break;
+	case SITES_PEAK:
+		give_usages(&taker, process, false);
+		break;
+	case SITES_SESSION_PEAK:
+		give_joint(&taker, process);
+		break;
+	case SITES_ALLOCATED:
+		give_totals(&taker, process, false);
+		break;
+	case SITES_TEMPORARY:
+		give_totals(&taker, process, true);
+		break;
+	case SITES_MAPPED:
+		give_mapped(&taker, process);
+		break;
 	}
 }
 
 void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
 			 enum sites_of what)
 {
-	switch (what) {
-	case SITES_LIVE:
-		if (process->has_live)
-			collect_live(sites, process);
-		else
-			collect_usages(sites, process, true);
-		break;
-	case SITES_CURRENT:
-		collect_usages(sites, process, true);
-		break;
-	case SITES_PEAK:
-		collect_usages(sites, process, false);
-		break;
-	case SITES_SESSION_PEAK:
-		collect_joint(sites, process);
-		break;
-	case SITES_ALLOCATED:
-		collect_totals(sites, process, false);
-		break;
-	case SITES_TEMPORARY:
-		collect_totals(sites, process, true);
-		break;
-	case SITES_MAPPED:
-		collect_mapped(sites, process);
-		break;
-	}
+	torsh_sites_each(process, what, put_site, sites);
 }

@@ -41,17 +41,15 @@ static bool are_columns_equal(const Torsh__Moments *row)
 }
 
 static void load_usage(struct recording *recording, const struct recorded_process *process,
-		       struct recorded_moment *moment, const struct recorded_moment_usage *usage)
+		       struct recorded_moment *moment, uint32_t stack, uint64_t blocks,
+		       uint64_t bytes)
 {
-	if (usage->stack >= STACKS_MAX) {
+	if (stack >= STACKS_MAX) {
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_walk(recording, process, usage->stack))
-		return;
-	moment->usages = torsh_array_reserve(moment->usages, moment->n_usages, &moment->usages_room,
-					     sizeof(*moment->usages));
-	moment->usages[moment->n_usages++] = *usage;
+	if (torsh_load_can_walk(recording, process, stack))
+		torsh_usage_list_add(&moment->usages, stack, blocks, bytes);
 }
 
 static void load_stacks(struct recording *recording, const struct recorded_process *process,
@@ -59,10 +57,8 @@ static void load_stacks(struct recording *recording, const struct recorded_proce
 			size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
-		load_usage(recording, process, moment,
-			   &(struct recorded_moment_usage){.stack = row->stack[i],
-							   .bytes = row->stack_bytes[i],
-							   .blocks = row->stack_blocks[i]});
+		load_usage(recording, process, moment, row->stack[i], row->stack_blocks[i],
+			   row->stack_bytes[i]);
 }
 
 void torsh_load_moments(struct recording *recording, const Torsh__Moments *row)
@@ -84,7 +80,7 @@ void torsh_load_moments(struct recording *recording, const Torsh__Moments *row)
 			continue;
 		}
 		if (!row->piece[i])
-			moment->n_usages = 0;
+			torsh_usage_list_clear(&moment->usages);
 		moment->at_ns = row->at_ns[i];
 		moment->kind = row->kind[i];
 		moment->name = row->name[i];
@@ -125,13 +121,11 @@ void torsh_load_window_peak(struct recording *recording, const Torsh__WindowPeak
 		return;
 	}
 	if (!row->piece)
-		peak->n_usages = 0;
+		torsh_usage_list_clear(&peak->usages);
 	peak->at_ns = row->at_ns;
 	peak->bytes = row->bytes;
 	peak->blocks = row->blocks;
 	for (size_t i = 0; i < row->n_stack; i++)
-		load_usage(recording, process, peak,
-			   &(struct recorded_moment_usage){.stack = row->stack[i],
-							   .bytes = row->stack_bytes[i],
-							   .blocks = row->stack_blocks[i]});
+		load_usage(recording, process, peak, row->stack[i], row->stack_blocks[i],
+			   row->stack_bytes[i]);
 }

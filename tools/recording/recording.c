@@ -88,10 +88,10 @@ static void destroy_process(struct recorded_process *process)
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);
 	for (size_t i = 0; i < process->n_moments; i++)
-		free(process->moments[i].usages);
+		torsh_usage_list_free(&process->moments[i].usages);
 	free(process->moments);
 	for (size_t i = 0; i < process->n_window_peaks; i++)
-		free(process->window_peaks[i].usages);
+		torsh_usage_list_free(&process->window_peaks[i].usages);
 	free(process->window_peaks);
 	for (size_t i = 0; i < process->n_threads; i++)
 		free(process->threads[i].name);

@@ -17,6 +17,7 @@
 
 #include "recording.pb-c.h"
 #include "tools/base/containers/row_index.h"
+#include "tools/base/containers/usage_list.h"
 #include "tools/recording/estimate.h"
 #include "tools/recording/totals.h"
 
@@ -157,12 +158,6 @@ struct recorded_session_usage {
 	uint32_t first_step, last_step; /* likewise */
 };
 
-/* Usage of a stack from a moment on. */
-struct recorded_moment_usage {
-	uint32_t stack;
-	uint64_t bytes, blocks;
-};
-
 /* As in the message Moments. */
 enum recorded_moment_kind {
 	RECORDED_MOMENT_BY_TIME,
@@ -177,8 +172,8 @@ struct recorded_moment {
 	enum recorded_moment_kind kind;
 	uint32_t name; /* number + 1 of the step that ended; the mark's label; 0: none */
 	uint64_t at_ns, bytes, blocks;
-	struct recorded_moment_usage *usages; /* stacks that changed since the previous moment */
-	size_t n_usages, usages_room;
+	/* By stack, from this moment on: of the stacks that changed since the previous one. */
+	struct usage_list usages;
 };
 
 struct recorded_vm {

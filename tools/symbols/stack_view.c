@@ -263,6 +263,16 @@ uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, stru
 	return shown;
 }
 
+bool torsh_stack_view_shows(struct recorded_process *process, uint32_t stack, bool is_inner,
+			    struct symbols *symbols, enum stack_view view)
+{
+	if (!process->tables->has_python && view != STACK_VIEW_PYTHON)
+		return true;
+	if (stack >= views_of(process, symbols)->n_recorded)
+		return true;
+	return is_shown(process, process->tables->stacks[stack].address, is_inner, view);
+}
+
 const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack,
 					struct symbols *symbols, enum stack_view view, size_t *n)
 {

@@ -27,6 +27,13 @@ enum stack_view {
 uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view);
 
+/*
+ * Returns whether the innermost frame of a stack is shown. is_inner: neither it nor a frame further
+ * in is a line of Python. This adds nothing to the stacks; all frames of an added one are shown.
+ */
+bool torsh_stack_view_shows(struct recorded_process *process, uint32_t stack, bool is_inner,
+			    struct symbols *symbols, enum stack_view view);
+
 /* Forget the view of a process, so that another one can be requested. Its stacks stay. */
 void torsh_stack_views_forget(struct recorded_process *process);
 

@@ -21,7 +21,8 @@ struct file {
 	char *path;
 	uint8_t *build_id;
 	size_t n_build_id;
-	struct object object;
+	struct object object; /* closed: only its state is there */
+	bool is_closed;
 };
 
 struct known_process {
@@ -82,6 +83,18 @@ void torsh_symbols_destroy(struct symbols *symbols)
 	free(symbols);
 }
 
+void torsh_symbols_close_files(struct symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->n_files; i++) {
+		struct file *file = symbols->files[i];
+		enum object_state state = file->object.state;
+
+		torsh_object_close(&file->object);
+		file->object.state = state;
+		file->is_closed = true;
+	}
+}
+
 static struct known_process *find_process(struct symbols *symbols,
 					  const struct recorded_process *process)
 {
@@ -132,6 +145,14 @@ static struct file *open_file(struct symbols *symbols, const struct recorded_mod
 	return file;
 }
 
+static struct object *open_object(struct file *file)
+{
+	if (file->is_closed && file->object.state == OBJECT_USABLE)
+		torsh_object_open(&file->object, file->path, file->build_id, file->n_build_id);
+	file->is_closed = false;
+	return &file->object;
+}
+
 /* Returns the file of an address, or NULL: no module, or memory without a file. */
 static struct object *object_of(struct symbols *symbols, const struct recorded_process *process,
 				uint32_t address)
@@ -145,7 +166,7 @@ static struct object *object_of(struct symbols *symbols, const struct recorded_p
 	file = &known->files[module - process->tables->modules];
 	if (!*file)
 		*file = open_file(symbols, module);
-	return &(*file)->object;
+	return open_object(*file);
 }
 
 /*

@@ -49,6 +49,19 @@ void torsh_symbols_destroy(struct symbols *symbols);
 void torsh_symbols_forget(struct symbols *symbols);
 
 /*
+ * Close the files of modules, until one is needed again: their lines take more memory than a
+ * recording. Names from torsh_symbols_name are gone; frames and their texts stay.
+ */
+void torsh_symbols_close_files(struct symbols *symbols);
+
+/*
+ * Find the frames of all stacks that allocated or mapped, before they are asked for: file by file,
+ * each closed before the next one is opened.
+ */
+void torsh_symbols_name_stacks(struct symbols *symbols, struct recorded_process *const *processes,
+			       size_t n_processes);
+
+/*
  * Returns the frames at an address of a process: never NULL, at least one frame. Owned by the
  * symbols.
  */

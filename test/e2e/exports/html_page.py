@@ -3,7 +3,9 @@
 """The page of torsh html: the commands' numbers, no larger than it may be, and at work in a real browser."""
 
 import collections
+import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -242,6 +244,24 @@ def a_page_of_a_million_stacks_is_small_and_works():
         report.js("(box => { box.value = '40'; box.dispatchEvent(new Event('change')); })(document.getElementById('moment-at'))")
         (process,) = document["moments"]["processes"]
         expect_equal(report.js("document.querySelector('#holders .note').textContent"), f"{size_text(process['items'][40][4])} in all", "the sum")
+
+
+def memory_of(*arguments):
+    """The most KiB that a command took."""
+    started = subprocess.Popen([TORSH, *map(str, arguments)], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(started.pid, 0)
+    started.returncode = os.waitstatus_to_exitcode(status)
+    expect_equal(started.returncode, 0, "status")
+    return usage.ru_maxrss
+
+
+@case
+def the_page_takes_little_more_memory_than_a_report():
+    """Its trees have a node for each frame of each stack, which no report needs: when all were there at once it took twice as much."""
+    recording = scratch("recording") / "many.torsh"
+    expect_equal(run([MANY_SITES, recording, "300000"]).returncode, 0, "status of many_sites")
+    page, report = memory_of("html", recording, "-o", scratch("page") / "many.html"), memory_of("leaks", recording)
+    assert page < 1.5 * report, f"{page} KiB for the page, {report} KiB for the leaks"
 
 
 @case

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -37,17 +36,15 @@ static void add(enum compare_side side, const char *file, const char *function, 
 	static size_t n;
 	struct frame *frame = &frames[n++ % 16];
 	const struct frame *stack[] = {frame};
-	struct compare_row *row;
-	char key[128];
+	struct place place;
 
 	*frame = (struct frame){.is_python = true,
 				.file = (char *)(uintptr_t)file,
 				.function = (char *)(uintptr_t)function,
 				.line = line};
-	snprintf(key, sizeof(key), "%d %s %s %d", side, file, function, line);
-	row = torsh_compare_row(&comparison, COMPARE_LINES, side, key);
-	row->amounts[0][side] = amount;
-	assert_true(torsh_place_make_line(&row->places[side], stack, 1));
+	assert_true(torsh_place_make_line(&place, stack, 1));
+	torsh_compare_place_row(&comparison, COMPARE_LINES, side, &place)->amounts[0][side] =
+		amount;
 }
 
 /* Match, and return how many rows are left. */

@@ -205,12 +205,13 @@ static void a_recording_has_all_moments(void **state)
 	for (uint32_t i = 0; i < process->n_moments; i++) {
 		const struct recorded_moment *moment = &process->moments[i];
 		const struct copy *copy = copy_of(moment->number);
+		struct usage_at usage = {0};
 
-		for (uint32_t k = 0; k < moment->n_usages; k++) {
-			uint32_t site = moment->usages[k].stack - heap->sites[sites[0]].stack;
+		while (torsh_usage_list_next(&moment->usages, &usage)) {
+			uint32_t site = usage.number - heap->sites[sites[0]].stack;
 
-			bytes[site] = moment->usages[k].bytes;
-			n[site] = moment->usages[k].blocks;
+			bytes[site] = usage.bytes;
+			n[site] = usage.blocks;
 		}
 		assert_memory_equal(bytes, copy->bytes, sizeof(bytes));
 		assert_memory_equal(n, copy->n, sizeof(n));

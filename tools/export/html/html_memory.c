@@ -3,9 +3,6 @@
 
 #include "tools/export/html/html_page.h"
 
-#define NODES_MERGED 36000u
-#define NODES_NATIVE 20000u
-#define NODES_SCOPES 4000u
 #define ROWS 1000u
 
 static void put_step(struct json_writer *json, uint32_t step)
@@ -163,12 +160,12 @@ void torsh_html_memory_put(struct html_page *page)
 
 	torsh_json_begin_object(json, "trees");
 	torsh_html_tree_put(&memory->merged, "merged", &page->frames, json,
-			    torsh_html_limit(page, NODES_MERGED));
+			    torsh_html_limit(page, HTML_NODES_MERGED));
 	if (memory->has_native)
 		torsh_html_tree_put(&memory->native, "native", &page->frames, json,
-				    torsh_html_limit(page, NODES_NATIVE));
+				    torsh_html_limit(page, HTML_NODES_NATIVE));
 	torsh_html_tree_put(&memory->scopes, "scopes", &page->frames, json,
-			    torsh_html_limit(page, NODES_SCOPES));
+			    torsh_html_limit(page, HTML_NODES_SCOPES));
 	torsh_json_end_object(json);
 	torsh_html_moments_put(page);
 	put_peak(page);

@@ -12,48 +12,24 @@
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-static void note_stack(struct html_moments *moments, uint32_t stack, uint64_t bytes,
-		       uint64_t blocks)
+static void note_stack(struct html_moments *moments, uint32_t stack, uint64_t bytes)
 {
 	uint32_t *number = torsh_sparse_array_at(&moments->number_of, stack);
-	struct allocation_site *site;
+	struct html_moment_stack *noted;
 
 	if (!*number) {
 		moments->stacks = torsh_array_reserve(moments->stacks, moments->n_stacks,
 						      &moments->n_room, sizeof(*moments->stacks));
-		moments->stacks[moments->n_stacks] = (struct html_moment_stack){
-			.site = {.process = moments->all.process, .stack = stack}};
+		moments->stacks[moments->n_stacks] = (struct html_moment_stack){.stack = stack};
 		*number = (uint32_t)++moments->n_stacks;
 	}
-	site = &moments->stacks[*number - 1].site;
-	site->bytes = bytes > site->bytes ? bytes : site->bytes;
-	site->blocks = blocks > site->blocks ? blocks : site->blocks;
+	noted = &moments->stacks[*number - 1];
+	noted->bytes = bytes > noted->bytes ? bytes : noted->bytes;
 }
 
-static void note_sites(struct html_moments *moments, enum sites_of what)
+static void note_site(const struct allocation_site *site, void *moments)
 {
-	struct allocation_sites sites = {0};
-
-	torsh_sites_collect(&sites, moments->all.process, what);
-	for (size_t i = 0; i < sites.n; i++)
-		note_stack(moments, sites.items[i].stack, sites.items[i].bytes,
-			   sites.items[i].blocks);
-	torsh_sites_free(&sites);
-}
-
-/* Set the operator and module in which each stack's blocks were allocated. */
-static void find_scopes(struct html_moments *moments)
-{
-	const struct recorded_process *process = moments->all.process;
-
-	for (size_t i = 0; i < moments->n_stacks; i++) {
-		struct allocation_site *site = &moments->stacks[i].site;
-		struct recorded_total total;
-
-		torsh_totals_find(&process->totals, site->stack, &total);
-		site->operator= total.operator;
-		site->module = total.module;
-	}
+	note_stack(moments, site->stack, site->bytes);
 }
 
 static void collect(struct html_moments *moments, const struct recorded_process *process)
@@ -63,15 +39,13 @@ static void collect(struct html_moments *moments, const struct recorded_process 
 	if (!moments->all.n)
 		return;
 	for (size_t i = 0; i < process->n_moments; i++) {
-		const struct recorded_moment *moment = &process->moments[i];
+		struct usage_at usage = {0};
 
-		for (size_t k = 0; k < moment->n_usages; k++)
-			note_stack(moments, moment->usages[k].stack, moment->usages[k].bytes,
-				   moment->usages[k].blocks);
+		while (torsh_usage_list_next(&process->moments[i].usages, &usage))
+			note_stack(moments, usage.number, usage.bytes);
 	}
-	note_sites(moments, SITES_PEAK);
-	note_sites(moments, SITES_CURRENT);
-	find_scopes(moments);
+	torsh_sites_each(process, SITES_PEAK, note_site, moments);
+	torsh_sites_each(process, SITES_CURRENT, note_site, moments);
 }
 
 void torsh_html_moments_collect(struct html_page *page)
@@ -164,14 +138,14 @@ static void apply_until(struct replay *replay, size_t index)
 
 	for (; replay->n_applied <= index; replay->n_applied++) {
 		const struct recorded_moment *moment = &process->moments[replay->n_applied];
+		struct usage_at usage = {0};
 
-		for (size_t i = 0; i < moment->n_usages; i++) {
-			const struct recorded_moment_usage *usage = &moment->usages[i];
+		while (torsh_usage_list_next(&moment->usages, &usage)) {
 			uint32_t number = *(uint32_t *)torsh_sparse_array_find(
-				&replay->moments->number_of, usage->stack);
+				&replay->moments->number_of, usage.number);
 
 			replay->kept[number - 1] =
-				(struct html_value){.bytes = usage->bytes, .blocks = usage->blocks};
+				(struct html_value){.bytes = usage.bytes, .blocks = usage.blocks};
 		}
 	}
 }
@@ -184,27 +158,34 @@ static void add_to_group(struct replay *replay, size_t number, uint64_t bytes, u
 	value->blocks += blocks;
 }
 
+static void add_site(const struct allocation_site *site, void *replay)
+{
+	const struct html_moments *moments = ((struct replay *)replay)->moments;
+	uint32_t number = *(uint32_t *)torsh_sparse_array_find(&moments->number_of, site->stack);
+
+	add_to_group(replay, number - 1, site->bytes, site->blocks);
+}
+
 /* Sums of the groups at a moment. */
 static void sum_groups(struct replay *replay, const struct memory_moment *moment)
 {
-	struct allocation_sites sites = {0};
+	const struct recorded_process *process = replay->moments->all.process;
 
 	memset(replay->now, 0, replay->n_groups * sizeof(*replay->now));
-	if (moment->kind != MEMORY_AT_START && moment->kind != MEMORY_AT_PEAK &&
-	    moment->kind != MEMORY_AT_END) {
+	switch (moment->kind) {
+	case MEMORY_AT_START:
+		return;
+	case MEMORY_AT_PEAK:
+		torsh_sites_each(process, SITES_PEAK, add_site, replay);
+		return;
+	case MEMORY_AT_END:
+		torsh_sites_each(process, SITES_CURRENT, add_site, replay);
+		return;
+	default:
 		apply_until(replay, moment->index);
 		for (size_t i = 0; i < replay->moments->n_stacks; i++)
 			add_to_group(replay, i, replay->kept[i].bytes, replay->kept[i].blocks);
-		return;
 	}
-	torsh_memory_moment_sites(&sites, &replay->moments->all, moment);
-	for (size_t i = 0; i < sites.n; i++) {
-		uint32_t number = *(uint32_t *)torsh_sparse_array_find(&replay->moments->number_of,
-								       sites.items[i].stack);
-
-		add_to_group(replay, number - 1, sites.items[i].bytes, sites.items[i].blocks);
-	}
-	torsh_sites_free(&sites);
 }
 
 static void put_changes(struct put_moments *put, struct replay *replay)

@@ -14,7 +14,8 @@
 enum html_moment_tree { HTML_IN_MERGED, HTML_IN_NATIVE, HTML_IN_SCOPES, N_HTML_MOMENT_TREES };
 
 struct html_moment_stack {
-	struct allocation_site site; /* bytes and blocks: maximum over the moments */
+	uint64_t bytes; /* maximum over the moments */
+	uint32_t stack;
 	uint32_t nodes[N_HTML_MOMENT_TREES];
 };
 

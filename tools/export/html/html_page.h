@@ -16,11 +16,16 @@
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 
-/* A list of allocation sites, each with its node in the tree of merged stacks. */
+/* A list of allocation sites, each with its node in the pruned tree of merged stacks. */
 struct html_sites {
 	const struct allocation_sites *sites;
 	uint32_t *nodes;
 };
+
+/* How many nodes of each tree the page has at most. */
+#define HTML_NODES_MERGED 36000u
+#define HTML_NODES_NATIVE 20000u
+#define HTML_NODES_SCOPES 4000u
 
 struct html_memory {
 	struct peak peak;
@@ -29,7 +34,7 @@ struct html_memory {
 	struct growth growth;
 	struct html_sites leaked, grown;
 	struct html_moments *moments; /* of each process */
-	struct html_tree merged, native, scopes;
+	struct html_tree merged, native, scopes; /* pruned */
 	bool has_native; /* it differs from the merged view */
 };
 

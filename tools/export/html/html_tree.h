@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A tree of frames with the weights of each path from the root: at the peak, leaked, and so on.
- * The page draws flame graphs from it and computes its tables of lines and stacks. Nodes that are
+ * The page draws flame graphs from it and computes its tables of lines and stacks.
+ *
+ * A tree grows, to millions of nodes, is pruned to those of the page, and is put. Nodes that are
  * too small for the page are merged into one node of others per parent.
  */
 #ifndef TORSH_EXPORT_HTML_TREE_H
 #define TORSH_EXPORT_HTML_TREE_H
 
+#include "tools/base/containers/usage_list.h"
 #include "tools/export/html/html_frames.h"
 
 /*
@@ -32,35 +35,46 @@ enum html_weight {
 /* A larger limit means all nodes, as many as a browser can hold. */
 #define HTML_NODES_WHOLE (1u << 18)
 
+/* A larger limit means all nodes, as many as a browser can hold. */
+#define HTML_NODES_WHOLE (1u << 18)
+
 struct html_value {
 	uint64_t blocks, bytes;
 };
 
-struct html_values {
-	struct html_value self[N_HTML_WEIGHTS];
+/* A node while the tree grows. */
+struct html_grown {
+	/* lower than its own number; the root is 0. Once pruned: the node that it is in */
+	uint32_t parent;
+	uint32_t frame;
 };
 
+/* A node of the pruned tree, in the order in which the tree grew. */
 struct html_node {
 	uint32_t parent; /* lower than its own number; the root is 0 */
 	uint32_t frame;
 	uint32_t number; /* on the page; for a dropped node that of its others */
-	uint32_t values; /* number + 1 of its own weights; 0: it has none, as most nodes */
+	uint32_t others; /* while pruned: number of its others; 0: none yet */
+	bool is_others;
+	float share; /* the largest one of any weight in its subtree */
+	struct html_value self[N_HTML_WEIGHTS]; /* its own weights */
 };
 
 struct html_tree {
+	struct html_grown *grown;
+	size_t n_grown, grown_room;
+	uint32_t *children; /* numbers of nodes, hashed by parent and frame; 0: empty */
+	uint32_t n_children; /* a power of 2 */
+	struct usage_list weights[N_HTML_WEIGHTS]; /* of grown nodes */
+
 	struct html_node *nodes;
 	size_t n, n_room;
-	struct html_values *values;
-	size_t n_values, values_room;
-	struct key_index children; /* keyed by parent and frame */
+	size_t n_dropped; /* nodes that are in others already */
 };
 
 /* Create a tree that is a root alone. */
 void torsh_html_tree_create(struct html_tree *tree);
 void torsh_html_tree_free(struct html_tree *tree);
-
-/* Free what finds children: the tree gets no more. */
-void torsh_html_tree_end_growth(struct html_tree *tree);
 
 /* Returns the child of a node for a frame, created if it is new. */
 uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t frame);
@@ -70,9 +84,21 @@ void torsh_html_tree_add(struct html_tree *tree, uint32_t node, enum html_weight
 			 uint64_t blocks, uint64_t bytes);
 
 /*
- * Put the tree as a member: the columns parent (how many nodes before), frame, and bytes and
- * blocks of each weight, for at most n_max nodes plus those of others. The kept nodes have the
- * largest shares of some weight. "left_out": number of dropped nodes.
+ * End the growth: of at most n_max nodes, those with the largest shares of some weight, and their
+ * others are left, which then have the weights. A larger limit of torsh_html_tree_put is no use.
+ */
+void torsh_html_tree_prune(struct html_tree *tree, size_t n_max);
+
+/* Returns the node of the pruned tree that a grown node is in, until the grown ones are freed. */
+uint32_t torsh_html_tree_pruned(const struct html_tree *tree, uint32_t grown);
+
+/* Free the grown nodes of a pruned tree. */
+void torsh_html_tree_free_grown(struct html_tree *tree);
+
+/*
+ * Put a pruned tree as a member: the columns parent (how many nodes before), frame, and bytes and
+ * blocks of each weight, for at most n_max nodes plus those of others. "left_out": number of
+ * dropped nodes.
  */
 void torsh_html_tree_put(struct html_tree *tree, const char *name, struct html_frames *frames,
 			 struct json_writer *json, size_t n_max);

@@ -14,11 +14,18 @@ struct grower {
 	struct html_tree *tree;
 	struct recorded_process *process;
 	enum stack_view view;
+	enum html_weight weight; /* of the sites that are added */
 	uint32_t root; /* the node of the process */
-	uint32_t *nodes; /* by shown stack: its node + 1 */
-	size_t n_nodes;
-	uint32_t *path;
+	/* By stack: its node + 1, as what is innermost, and as what called a line of Python. */
+	struct sparse_array inner, outer;
+	struct path_stack *path;
 	size_t path_room;
+};
+
+/* A stack without a node yet. */
+struct path_stack {
+	uint32_t stack;
+	bool is_inner;
 };
 
 static uint32_t process_node(struct html_page *page, struct html_tree *tree,
@@ -34,18 +41,6 @@ static uint32_t process_node(struct html_page *page, struct html_tree *tree,
 				     torsh_html_frame_text(&page->frames, HTML_FRAME_LABEL, name));
 }
 
-static void make_room(struct grower *grower, uint32_t stack)
-{
-	size_t n = grower->n_nodes ? grower->n_nodes : 1024;
-
-	if (stack < grower->n_nodes)
-		return;
-	while (stack >= n)
-		n *= 2;
-	grower->nodes = torsh_need_items(grower->nodes, grower->n_nodes, n, sizeof(*grower->nodes));
-	grower->n_nodes = n;
-}
-
 /* Returns the descendant of a node for all frames of an address, innermost last. */
 static uint32_t descend(struct grower *grower, uint32_t node, uint32_t address)
 {
@@ -57,56 +52,74 @@ static uint32_t descend(struct grower *grower, uint32_t node, uint32_t address)
 		uint32_t frame = torsh_html_frame(&page->frames, &at->frames[i - 1]);
 
 		/* The many frames of the import system become one. */
-		if (frame != HTML_FRAME_NUMBER_IMPORT || grower->tree->nodes[node].frame != frame)
+		if (frame != HTML_FRAME_NUMBER_IMPORT || grower->tree->grown[node].frame != frame)
 			node = torsh_html_tree_child(grower->tree, node, frame);
 	}
 	return node;
 }
 
-/* Native frames are those of the recorded stack without lines of Python: that needs no view. */
-static bool is_hidden(const struct grower *grower, uint32_t address)
+static bool is_python(const struct recorded_process *process, uint32_t stack)
 {
-	const struct recorded_process *process = grower->process;
+	uint32_t address = process->tables->stacks[stack].address;
 
-	return grower->view == STACK_VIEW_NATIVE && address < process->tables->n_addresses &&
+	return address < process->tables->n_addresses &&
 	       process->tables->addresses[address].flags == ADDRESS_PYTHON;
 }
 
-static uint32_t shown_stack(const struct grower *grower, uint32_t recorded)
+static struct sparse_array *nodes_of(struct grower *grower, bool is_inner)
 {
-	if (grower->view == STACK_VIEW_NATIVE)
-		return recorded;
-	return torsh_stack_view(grower->process, recorded, grower->page->trace->symbols,
-				grower->view);
+	return is_inner ? &grower->inner : &grower->outer;
 }
 
-/* Returns the node of a stack's innermost frame. */
-static uint32_t node_of(struct grower *grower, uint32_t recorded)
+static void keep(struct grower *grower, size_t n, uint32_t stack, bool is_inner)
+{
+	grower->path =
+		torsh_array_reserve(grower->path, n, &grower->path_room, sizeof(*grower->path));
+	grower->path[n] = (struct path_stack){.stack = stack, .is_inner = is_inner};
+}
+
+/* Returns the node of the first n stacks of the path, below the node around them. */
+static uint32_t grow_path(struct grower *grower, size_t n, uint32_t node)
 {
 	struct recorded_process *process = grower->process;
-	uint32_t stack = shown_stack(grower, recorded);
-	uint32_t node = grower->root;
+
+	while (n-- > 0) {
+		struct path_stack at = grower->path[n];
+		uint32_t *known = torsh_sparse_array_at(nodes_of(grower, at.is_inner), at.stack);
+
+		if (torsh_stack_view_shows(process, at.stack, at.is_inner,
+					   grower->page->trace->symbols, grower->view))
+			node = descend(grower, node, process->tables->stacks[at.stack].address);
+		*known = node + 1;
+	}
+	return node;
+}
+
+/*
+ * Returns the node of a stack's innermost frame. The frames that a view shows become nodes without
+ * becoming stacks: those would be as many again as were recorded.
+ */
+static uint32_t node_of(struct grower *grower, uint32_t recorded)
+{
+	const struct recorded_process *process = grower->process;
+	uint32_t node = grower->root, stack = recorded;
+	bool is_inner = true;
 	size_t n = 0;
 
 	if (stack >= process->tables->n_stacks)
 		return node;
-	make_room(grower, stack);
 	for (; stack; stack = process->tables->stacks[stack].parent) {
-		if (grower->nodes[stack]) {
-			node = grower->nodes[stack] - 1;
+		const uint32_t *known;
+
+		is_inner = is_inner && !is_python(process, stack);
+		known = torsh_sparse_array_find(nodes_of(grower, is_inner), stack);
+		if (known && *known) {
+			node = *known - 1;
 			break;
 		}
-		grower->path = torsh_array_reserve(grower->path, n, &grower->path_room,
-						   sizeof(*grower->path));
-		grower->path[n++] = stack;
+		keep(grower, n++, stack, is_inner);
 	}
-	while (n-- > 0) {
-		stack = grower->path[n];
-		if (!is_hidden(grower, process->tables->stacks[stack].address))
-			node = descend(grower, node, process->tables->stacks[stack].address);
-		grower->nodes[stack] = node + 1;
-	}
-	return node;
+	return grow_path(grower, n, node);
 }
 
 /* Returns the innermost Python line of a shown stack, or the root's frame. */
@@ -114,8 +127,8 @@ static uint32_t python_frame(struct grower *grower, uint32_t node)
 {
 	const struct html_tree *tree = grower->tree;
 
-	for (; node; node = tree->nodes[node].parent) {
-		uint32_t frame = tree->nodes[node].frame;
+	for (; node; node = tree->grown[node].parent) {
+		uint32_t frame = tree->grown[node].frame;
 
 		if (grower->page->frames.items[frame].kind == HTML_FRAME_PYTHON)
 			return frame;
@@ -149,44 +162,47 @@ static uint32_t scope_of(struct grower *grower, const struct allocation_site *si
 }
 
 /* Add a site's bytes by module, operator and line. */
-static void add_scope(struct grower *grower, const struct allocation_site *site,
-		      enum html_weight weight, uint32_t node)
+static void add_scope(struct grower *grower, const struct allocation_site *site, uint32_t node)
 {
-	torsh_html_tree_add(&grower->page->memory.scopes, scope_of(grower, site, node), weight,
-			    site->blocks, site->bytes);
+	torsh_html_tree_add(&grower->page->memory.scopes, scope_of(grower, site, node),
+			    grower->weight, site->blocks, site->bytes);
 }
 
-static void add_site(struct grower *grower, const struct allocation_site *site,
-		     enum html_weight weight)
+/* Returns the site's node. */
+static uint32_t add_site(struct grower *grower, const struct allocation_site *site)
 {
 	uint32_t node = node_of(grower, site->stack);
 
-	torsh_html_tree_add(grower->tree, node, weight, site->blocks, site->bytes);
+	torsh_html_tree_add(grower->tree, node, grower->weight, site->blocks, site->bytes);
 	if (grower->view == STACK_VIEW_MERGED)
-		add_scope(grower, site, weight, node);
+		add_scope(grower, site, node);
+	return node;
+}
+
+static void add_each(const struct allocation_site *site, void *grower)
+{
+	add_site(grower, site);
 }
 
 static void add_sites(struct grower *grower, enum sites_of what, enum html_weight weight)
 {
-	struct allocation_sites sites = {.view = grower->view};
-
-	torsh_sites_collect(&sites, grower->process, what);
-	for (size_t i = 0; i < sites.n; i++)
-		add_site(grower, &sites.items[i], weight);
-	torsh_sites_free(&sites);
+	grower->weight = weight;
+	torsh_sites_each(grower->process, what, add_each, grower);
 }
 
 /* Add the leaks of a process; rows of merged stacks get the nodes, too. */
 static void add_leaks(struct grower *grower, const struct leaks *leaks, uint32_t *nodes)
 {
+	grower->weight = HTML_LEAKED;
 	for (size_t i = 0; i < leaks->found.n; i++) {
 		const struct allocation_site *site = &leaks->found.items[i];
+		uint32_t node;
 
 		if (site->process != grower->process)
 			continue;
-		add_site(grower, site, HTML_LEAKED);
+		node = add_site(grower, site);
 		if (nodes)
-			nodes[i] = node_of(grower, site->stack);
+			nodes[i] = node;
 	}
 }
 
@@ -203,16 +219,25 @@ static void add_growth(struct grower *grower, struct html_memory *memory)
 /* Sets the nodes of the stacks of all moments. */
 static void add_moments(struct grower *grower, struct html_moments *moments)
 {
-	bool is_merged = grower->view == STACK_VIEW_MERGED;
+	const struct recorded_process *process = grower->process;
 
+	grower->weight = HTML_HIGHEST;
 	for (size_t i = 0; i < moments->n_stacks; i++) {
 		struct html_moment_stack *stack = &moments->stacks[i];
-		uint32_t node = node_of(grower, stack->site.stack);
+		struct recorded_total total;
+		struct allocation_site site = {
+			.process = process, .stack = stack->stack, .bytes = stack->bytes};
 
-		add_site(grower, &stack->site, HTML_HIGHEST);
-		stack->nodes[is_merged ? HTML_IN_MERGED : HTML_IN_NATIVE] = node;
-		if (is_merged)
-			stack->nodes[HTML_IN_SCOPES] = scope_of(grower, &stack->site, node);
+		torsh_totals_find(&process->totals, stack->stack, &total);
+		site.operator= total.operator;
+		site.module = total.module;
+		if (grower->view == STACK_VIEW_MERGED) {
+			stack->nodes[HTML_IN_MERGED] = add_site(grower, &site);
+			stack->nodes[HTML_IN_SCOPES] =
+				scope_of(grower, &site, stack->nodes[HTML_IN_MERGED]);
+		} else {
+			stack->nodes[HTML_IN_NATIVE] = add_site(grower, &site);
+		}
 	}
 }
 
@@ -244,14 +269,54 @@ static void grow_tree(struct html_page *page, struct html_tree *tree, enum stack
 					.process = page->trace->processes[i],
 					.view = view};
 
+		torsh_sparse_array_create(&grower.inner, sizeof(uint32_t));
+		torsh_sparse_array_create(&grower.outer, sizeof(uint32_t));
 		grower.root = process_node(page, tree, grower.process);
 		grow_process(&grower, leaks);
 		add_moments(&grower, &page->memory.moments[i]);
-		free(grower.nodes);
+		torsh_sparse_array_destroy(&grower.inner);
+		torsh_sparse_array_destroy(&grower.outer);
 		free(grower.path);
 	}
-	torsh_html_tree_end_growth(tree);
 }
+
+/* ---- pruning --------------------------------------------------------------------------------- */
+
+static void prune_sites(const struct html_tree *tree, const struct html_sites *list)
+{
+	for (size_t i = 0; i < list->sites->n; i++)
+		list->nodes[i] = torsh_html_tree_pruned(tree, list->nodes[i]);
+}
+
+/* Prune a tree, for the stacks of all moments too. */
+static void prune_tree(struct html_page *page, enum html_moment_tree in, struct html_tree *tree,
+		       size_t n_max)
+{
+	torsh_html_tree_prune(tree, torsh_html_limit(page, n_max));
+	for (size_t i = 0; i < page->trace->n_processes; i++) {
+		struct html_moments *moments = &page->memory.moments[i];
+
+		for (size_t k = 0; k < moments->n_stacks; k++) {
+			uint32_t *node = &moments->stacks[k].nodes[in];
+
+			*node = torsh_html_tree_pruned(tree, *node);
+		}
+	}
+}
+
+static void prune_merged(struct html_page *page)
+{
+	struct html_memory *memory = &page->memory;
+
+	prune_tree(page, HTML_IN_MERGED, &memory->merged, HTML_NODES_MERGED);
+	prune_sites(&memory->merged, &memory->leaked);
+	prune_sites(&memory->merged, &memory->grown);
+	torsh_html_tree_free_grown(&memory->merged);
+	prune_tree(page, HTML_IN_SCOPES, &memory->scopes, HTML_NODES_SCOPES);
+	torsh_html_tree_free_grown(&memory->scopes);
+}
+
+/* ---- all trees ------------------------------------------------------------------------------- */
 
 /* Add native frames only; a process has only one view at a time. */
 static void grow_native(struct html_page *page)
@@ -262,6 +327,8 @@ static void grow_native(struct html_page *page)
 	torsh_leaks_find(&leaks, trace->processes, trace->n_processes, trace->symbols,
 			 trace->suppress);
 	grow_tree(page, &page->memory.native, STACK_VIEW_NATIVE, &leaks);
+	prune_tree(page, HTML_IN_NATIVE, &page->memory.native, HTML_NODES_NATIVE);
+	torsh_html_tree_free_grown(&page->memory.native);
 	torsh_leaks_free(&leaks);
 	torsh_suppress_restart(trace->suppress);
 	for (size_t i = 0; i < trace->n_processes; i++)
@@ -287,6 +354,7 @@ void torsh_html_memory_collect(struct html_page *page)
 	struct html_memory *memory = &page->memory;
 	struct trace *trace = page->trace;
 
+	torsh_symbols_name_stacks(trace->symbols, trace->processes, trace->n_processes);
 	memory->peak = torsh_peak_choose(trace->recording, trace->processes, trace->n_processes);
 	memory->mapper = find_mapper(page);
 	torsh_html_tree_create(&memory->merged);
@@ -297,8 +365,6 @@ void torsh_html_memory_collect(struct html_page *page)
 	torsh_html_moments_collect(page);
 	if (memory->has_native)
 		grow_native(page);
-	else
-		torsh_html_tree_end_growth(&memory->native);
 	torsh_leaks_find(&memory->leaks, trace->processes, trace->n_processes, trace->symbols,
 			 trace->suppress);
 	torsh_sites_sort(&memory->leaks.found, ORDER_BYTES);
@@ -311,6 +377,7 @@ void torsh_html_memory_collect(struct html_page *page)
 	memory->grown.nodes =
 		torsh_need_items(NULL, 0, memory->growth.found.n + 1, sizeof(*memory->grown.nodes));
 	grow_tree(page, &memory->merged, STACK_VIEW_MERGED, &memory->leaks);
+	prune_merged(page);
 }
 
 void torsh_html_memory_free(struct html_page *page)

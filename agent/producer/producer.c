@@ -302,18 +302,22 @@ int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_byt
 	return 0;
 }
 
+static __attribute__((noinline)) void create_python(struct producer *producer)
+{
+	producer->python = torsh_producer_pages(producer, torsh_python_bytes());
+	/* The main thread runs all imports: its tables, looked up by hash, fill. */
+	if (producer->python && producer->tid == torsh_process->pid)
+		torsh_sys_populate(producer->python, torsh_python_bytes());
+}
+
+/* Nothing is left to do after the merge: it is a jump. */
 void torsh_producer_add_python(struct producer *producer, struct stack_delta *delta)
 {
-	bool is_main = producer->tid == torsh_process->pid;
-
-	if (__builtin_expect(!producer->python, 0)) {
-		producer->python = torsh_producer_pages(producer, torsh_python_bytes());
-		/* The main thread runs all imports: its tables, looked up by hash, fill. */
-		if (producer->python && is_main)
-			torsh_sys_populate(producer->python, torsh_python_bytes());
-	}
+	if (__builtin_expect(!producer->python, 0))
+		create_python(producer);
 	if (producer->python)
-		torsh_python_merge(producer->python, producer->stack, is_main, delta);
+		torsh_python_merge(producer->python, producer->stack,
+				   producer->tid == torsh_process->pid, delta);
 }
 
 /* Inlined into its callers: they may run on a signal handler's small stack. */

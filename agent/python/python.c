@@ -10,18 +10,14 @@
  */
 #include "agent/python/python.h"
 
-#include <pthread.h>
 #include <string.h>
 
-#include "agent/modules/memory_probe.h"
-#include "agent/process/callbacks.h"
-#include "agent/process/config.h"
-#include "agent/process/process.h"
-#include "agent/process/text_buffer.h"
 #include "agent/python/python_chain.h"
+#include "agent/python/python_reader.h"
+#include "agent/python/python_state.h"
+#include "agent/wire/channel.h"
 #include "shim/cpython/cpython.h"
 
-#define is_likely(x) __builtin_expect(!!(x), 1)
 #define NOWHERE UINT32_MAX
 #define MISSED_CFRAMES 16u /* records without an activation, which greenlets make */
 
@@ -38,50 +34,31 @@ struct activations {
 	uint32_t at[CHAIN_MAX_LINKS]; /* number of that native frame */
 };
 
+/*
+ * The innermost link and its activation, as the last capture found them: all that the most common
+ * capture needs besides the proof of the other links. Its instruction and id are newer than the
+ * chain's.
+ */
+struct innermost {
+	uintptr_t frame; /* NO_FRAME: not usable */
+	uintptr_t previous, code;
+	uint64_t instruction;
+	uint32_t version, id;
+	uint32_t native; /* the native frame of its activation */
+	bool starts;
+};
+
+#define NO_FRAME 1u
+
 struct python {
+	struct innermost innermost;
 	struct python_chain chain;
 	struct activations acts;
-	uintptr_t second_state; /* see running_state; 0: none */
-	/* not located yet: an address in the native frame of each activation */
+	uintptr_t second_state; /* python_state.h */
+	/* an address in the native frame of each activation; by record 0 if none contains it */
 	uintptr_t anchors[CHAIN_MAX_LINKS];
 	uint32_t ids[STACK_MAX_FRAMES + CHAIN_MAX_LINKS + STACK_READABLE];
 };
-
-/* ---- the interpreter ------------ */
-
-static void note_unsupported(void)
-{
-	struct text text = torsh_text_map(TEXT_NOTE_BYTES);
-
-	torsh_text_put(&text, "python: this agent does not support the frames of CPython ");
-	torsh_text_put_number(&text, torsh_cpython.version >> 8);
-	torsh_text_put(&text, ".");
-	torsh_text_put_number(&text, torsh_cpython.version & 0xff);
-	torsh_text_put(&text, ": stacks are native ones only");
-	torsh_channel_note(&torsh_process->channel, text.bytes);
-	torsh_text_unmap(&text);
-}
-
-static void watch_memory(const struct link_map *map)
-{
-	if (torsh_callbacks.interpreter_found(map))
-		torsh_channel_note(&torsh_process->channel,
-				   "python: TORSH_PROFILER_PYTHON_ALLOCATORS has no effect: the "
-				   "interpreter was running before it was seen");
-}
-
-void torsh_python_detect(const struct link_map *map)
-{
-	enum cpython_answer answer;
-
-	if (!map || !(torsh_config.activities & ACTIVITY_PYTHON))
-		return;
-	answer = torsh_cpython_consider(map);
-	if (answer == CPYTHON_UNKNOWN)
-		note_unsupported();
-	if (answer != CPYTHON_NONE && torsh_config.python_allocators)
-		watch_memory(map);
-}
 
 size_t torsh_python_bytes(void)
 {
@@ -91,47 +68,6 @@ size_t torsh_python_bytes(void)
 void torsh_python_invalidate(struct python *python)
 {
 	memset(python, 0, sizeof(*python));
-}
-
-/* ---- the thread's state ---- */
-
-/* Another thread's state may be freed during the look-up. */
-static bool is_own(uintptr_t state)
-{
-	uintptr_t locate = state + torsh_cpython.at.tstate_thread_id;
-
-	return state && torsh_probe(locate) && *(const pthread_t *)locate == pthread_self();
-}
-
-/*
- * Before 3.12 a thread that runs a second interpreter still reports its first state. The running
- * state is the one that holds the lock, if it is this thread's; without the lock it is the one that
- * held it last, as long as that has frames.
- */
-static uintptr_t running_state(struct python *python, uintptr_t first)
-{
-	uintptr_t holder = (uintptr_t)torsh_cpython.holder();
-
-	if (holder == first)
-		python->second_state = 0;
-	else if (is_own(holder))
-		python->second_state = holder;
-	else if (!is_own(python->second_state) || !torsh_python_innermost(python->second_state))
-		python->second_state = 0;
-	return python->second_state ? python->second_state : first;
-}
-
-static uintptr_t own_state(struct python *python, bool is_main)
-{
-	uintptr_t state;
-
-	if (!is_main && torsh_cpython.is_finalizing())
-		return 0;
-	state = (uintptr_t)torsh_cpython.this_thread();
-	if (state && torsh_cpython.holder &&
-	    torsh_cpython.first_interpreter() != torsh_cpython.main_interpreter())
-		return running_state(python, state);
-	return state;
 }
 
 /* ---- locating activations ------------------------- */
@@ -171,7 +107,7 @@ static void read_cframes(struct python *python, uintptr_t tstate, uint32_t first
 	uintptr_t cframe = *(const uintptr_t *)(tstate + at->tstate_cframe);
 
 	for (uint32_t k = acts->n; k-- > first;) {
-		uintptr_t innermost = python->chain.links.frame[acts->start[k + 1] - 1];
+		uintptr_t innermost = frame_of(&python->chain, acts->start[k + 1] - 1);
 
 		for (uint32_t missed = 0; at->cframe_frame && cframe && missed < MISSED_CFRAMES;
 		     missed++) {
@@ -213,9 +149,11 @@ static void locate_by_address(struct python *python, const struct stack_view *vi
 		read_cframes(python, tstate, first);
 	for (uint32_t k = first; k < acts->n; k++) {
 		uintptr_t address =
-			by_cframe ? python->anchors[k] : python->chain.links.frame[acts->start[k]];
+			by_cframe ? python->anchors[k] : frame_of(&python->chain, acts->start[k]);
 		uint32_t found = address ? find_frame(view, at, acts->at[k], address) : NOWHERE;
 
+		if (found == NOWHERE)
+			python->anchors[k] = 0;
 		at = found != NOWHERE ? found : k ? at + 1 : 0;
 		move(acts, k, at, parting);
 	}
@@ -264,7 +202,7 @@ static uint32_t start_activations(struct python *python, uint32_t n_kept)
 		n--;
 	n_same = n;
 	for (uint32_t i = n_kept; i < chain->n; i++) {
-		if (chain->links.starts[i] || i == 0)
+		if (chain->links[i].starts || i == 0)
 			acts->start[n++] = i;
 	}
 	acts->n = n;
@@ -345,8 +283,8 @@ static uint32_t put_ids(struct python *python, const struct stack_view *view,
 		while (native < acts->at[k] && native < view->depth)
 			python->ids[n++] = view->ids[native++];
 		for (; link < acts->start[k + 1]; link++) {
-			if (chain->id[link] != PYTHON_NO_ID)
-				python->ids[n++] = chain->id[link];
+			if (chain->links[link].id != PYTHON_NO_ID)
+				python->ids[n++] = chain->links[link].id;
 		}
 	}
 	while (native < view->depth)
@@ -354,64 +292,168 @@ static uint32_t put_ids(struct python *python, const struct stack_view *view,
 	return n;
 }
 
+/* ---- the most common case ---- */
+
 /*
- * The most common case: the same activations in the same native frames, with at most the innermost
- * link on another line. Returns false if that is not the case; nothing is changed then.
+ * Whether the chain's links belong to activations as they did, which are in native frames that did
+ * not change. Only CPython 3.11 has to be asked: from 3.12 on the links themselves separate
+ * activations. There the record in each native frame names the innermost link of its activation,
+ * and the thread state the last record. As the native frames are the same ones there are as many
+ * activations as before.
+ */
+static inline bool are_activations_same(const struct python *python, uintptr_t tstate)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	const struct activations *acts = &python->acts;
+	const uintptr_t *cframe = &python->anchors[acts->n - 1];
+
+	if (at->activations == CPYTHON_BY_FRAME)
+		return true;
+	if (!*cframe || *cframe != word_at(tstate + at->tstate_cframe))
+		return false;
+	for (uint32_t k = acts->n - 1; k > 0; k--) {
+		cframe--;
+		if (!*cframe || word_at(*cframe + at->cframe_frame) !=
+					frame_of(&python->chain, acts->start[k] - 1))
+			return false;
+	}
+	return true;
+}
+
+/* Put the id of the innermost link's new line, and the native frames inside of it. */
+static inline void put_innermost(struct python *python, const struct stack_view *view,
+				 uint32_t n_native_kept, struct stack_delta *delta)
+{
+	uint32_t native = python->innermost.native, n = view->depth - native;
+
+	delta->pop += n_native_kept - native + 1;
+	delta->n_push = n + 1;
+	delta->push = python->ids;
+	python->ids[0] = python->innermost.id;
+	/* Few as a rule: a copy of constant size is cheaper. */
+	memcpy(&python->ids[1], &view->ids[native], STACK_READABLE * sizeof(python->ids[0]));
+	if (n > STACK_READABLE)
+		memcpy(&python->ids[1], &view->ids[native], n * sizeof(python->ids[0]));
+}
+
+/*
+ * The same activations in the same native frames, with at most the innermost link on another line.
+ * Returns false if that is not the case; nothing is changed then.
  */
 static inline bool merge_innermost(struct python *python, const struct stack_view *view,
-				   uint32_t n_native_kept,
-				   const struct chain_difference *difference,
-				   struct stack_delta *delta)
+				   uintptr_t tstate, uintptr_t frame, struct stack_delta *delta)
+{
+	struct innermost *innermost = &python->innermost;
+	uint32_t n_native_kept = view->depth - delta->n_push, id;
+	const struct reader reader = make_reader();
+	uint64_t instruction;
+
+	if (!is_likely(innermost->frame == frame && delta->pop != STACK_POP_ALL &&
+		       innermost->native < n_native_kept &&
+		       word_at(frame + reader.previous) == innermost->previous &&
+		       are_activations_same(python, tstate) &&
+		       torsh_python_chain_skip(&python->chain, python->chain.n - 1) <=
+			       python->chain.is_cut))
+		return false;
+	instruction = word_at(frame + reader.instruction);
+	if (instruction == innermost->instruction)
+		return true;
+	if (!is_likely(read_code(&reader, frame) == innermost->code &&
+		       is_start(frame) == innermost->starts))
+		return false;
+	id = find_line(&python->chain, frame, innermost->code, innermost->version, instruction);
+	if (!is_likely(id != PYTHON_NO_ID))
+		return false;
+	innermost->instruction = instruction;
+	if (id == innermost->id)
+		return true;
+	innermost->id = id;
+	put_innermost(python, view, n_native_kept, delta);
+	return true;
+}
+
+/* ---- any case ---- */
+
+/* Have the chain know of what only the innermost link does. */
+static void settle_innermost(struct python *python)
+{
+	const struct innermost *innermost = &python->innermost;
+	uint32_t last = python->chain.n - 1;
+
+	if (innermost->frame <= NO_FRAME)
+		return;
+	python->chain.states[last].instruction = innermost->instruction;
+	python->chain.links[last].id = innermost->id;
+}
+
+static void keep_innermost(struct python *python)
 {
 	const struct python_chain *chain = &python->chain;
-	const struct activations *acts = &python->acts;
-	uint32_t last = chain->n - 1, native, n = 0;
+	const struct chain_link *link = &chain->links[chain->n - 1];
 
-	if (!acts->n || chain->n != difference->n_old || difference->n_kept < last ||
-	    difference->n_kept <= acts->start[acts->n - 1] ||
-	    (difference->n_kept == last && chain->links.starts[last]) ||
-	    acts->at[acts->n - 1] >= n_native_kept)
-		return false;
-	if (difference->first > last)
-		return true;
-	native = acts->at[acts->n - 1];
-	delta->pop += n_native_kept - native + difference->n_old_ids - chain->rank[last];
-	if (chain->id[last] != PYTHON_NO_ID)
-		python->ids[n++] = chain->id[last];
-	/* Few as a rule: a copy of constant size is cheaper. */
-	memcpy(&python->ids[n], &view->ids[native], STACK_READABLE * sizeof(python->ids[0]));
-	if (view->depth - native > STACK_READABLE)
-		memcpy(&python->ids[n], &view->ids[native],
-		       (view->depth - native) * sizeof(python->ids[0]));
-	delta->n_push = n + view->depth - native;
+	python->innermost.frame = NO_FRAME;
+	if (chain->n <= chain->is_cut || link->id == PYTHON_NO_ID ||
+	    torsh_cpython.at.instruction != CPYTHON_POINTER)
+		return;
+	python->innermost = (struct innermost){
+		.frame = frame_of(chain, chain->n - 1),
+		.previous = chain->states[chain->n - 1].previous,
+		.code = link->code,
+		.instruction = chain->states[chain->n - 1].instruction,
+		.version = link->version,
+		.id = link->id,
+		.native = python->acts.at[python->acts.n - 1],
+		.starts = link->starts,
+	};
+}
+
+static __attribute__((noinline)) void merge(struct python *python, const struct stack_view *view,
+					    uintptr_t tstate, uintptr_t frame,
+					    struct stack_delta *delta)
+{
+	bool is_anew = delta->pop == STACK_POP_ALL;
+	uint32_t n_kept = is_anew ? 0 : view->depth - delta->n_push;
+	struct chain_difference difference;
+	struct parting parting;
+
+	settle_innermost(python);
+	python->innermost.frame = NO_FRAME;
+	torsh_python_chain_update(&python->chain, frame, &difference);
+	parting = locate(python, view, n_kept, tstate, &difference);
+	if (is_anew) {
+		parting = (struct parting){0};
+	} else {
+		finish_parting(python, &parting);
+		delta->pop += n_kept + difference.n_old_ids - parting.native -
+			      python->chain.links[parting.link].rank;
+	}
+	delta->n_push = put_ids(python, view, &parting);
 	delta->push = python->ids;
-	return true;
+	keep_innermost(python);
+}
+
+/* Code objects were freed: what is cached of their addresses is void. */
+static __attribute__((noinline)) void drop_dead(struct python *python, uint64_t deaths)
+{
+	settle_innermost(python);
+	torsh_python_chain_drop_dead(&python->chain, deaths);
+	keep_innermost(python);
 }
 
 void torsh_python_merge(struct python *python, const struct stack *stack, bool is_main,
 			struct stack_delta *delta)
 {
-	struct python_chain *chain = &python->chain;
-	struct chain_difference difference;
-	bool is_anew = delta->pop == STACK_POP_ALL;
-	uintptr_t tstate = own_state(python, is_main);
-	struct parting parting;
+	uintptr_t tstate = own_state(&python->second_state, is_main),
+		  frame = innermost_frame(tstate);
+	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
 	struct stack_view view;
-	uint32_t n_kept;
 
-	torsh_stack_view(stack, &view);
-	n_kept = is_anew ? 0 : view.depth - delta->n_push;
-	torsh_python_chain_update(chain, tstate, &difference);
-	if (is_likely(!is_anew) && merge_innermost(python, &view, n_kept, &difference, delta))
+	/* A thread without Python. */
+	if (!(python->chain.n | frame))
 		return;
-	parting = locate(python, &view, n_kept, tstate, &difference);
-	if (is_anew) {
-		parting = (struct parting){0};
-	} else {
-		finish_parting(python, &parting);
-		delta->pop +=
-			n_kept + difference.n_old_ids - parting.native - chain->rank[parting.link];
-	}
-	delta->n_push = put_ids(python, &view, &parting);
-	delta->push = python->ids;
+	if (!is_likely(deaths == python->chain.deaths))
+		drop_dead(python, deaths);
+	torsh_stack_view(stack, &view);
+	if (!is_likely(merge_innermost(python, &view, tstate, frame, delta)))
+		merge(python, &view, tstate, frame, delta);
 }

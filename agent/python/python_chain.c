@@ -1,52 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/python/python_chain.h"
 
+#include <string.h>
+
 #include "agent/modules/memory_probe.h"
 #include "agent/modules/module_registry.h"
 #include "agent/producer/counter.h"
+#include "agent/python/python_reader.h"
 #include "shim/cpython/cpython.h"
-
-#define is_likely(x) __builtin_expect(!!(x), 1)
 
 #define NEVER UINT64_MAX /* no frame's instruction */
 /* links among which a frame is searched: more returns between two captures are rare */
 #define SEARCHED 8u
 #define FRAME_BYTES 128u /* covers everything that is read of a frame */
-#define OBJECT_BITS (~(uintptr_t)7) /* references carry low tag bits from 3.14 on */
-
-/* What is read of every frame, with the offsets loaded. */
-struct reader {
-	uint16_t previous, instruction, code;
-	bool has_pointer;
-};
-
-static inline struct reader make_reader(void)
-{
-	const struct cpython_layout *at = &torsh_cpython.at;
-
-	return (struct reader){
-		.previous = at->frame_previous,
-		.instruction = at->frame_instruction,
-		.code = at->frame_code,
-		.has_pointer = at->instruction == CPYTHON_POINTER,
-	};
-}
-
-static inline uintptr_t word_at(uintptr_t address)
-{
-	return *(const uintptr_t *)address;
-}
 
 static inline uint64_t read_instruction(const struct reader *reader, uintptr_t frame)
 {
 	if (is_likely(reader->has_pointer))
 		return word_at(frame + reader->instruction);
 	return (uint64_t)(int64_t) * (const int32_t *)(frame + reader->instruction);
-}
-
-static inline uintptr_t read_code(const struct reader *reader, uintptr_t frame)
-{
-	return word_at(frame + reader->code) & OBJECT_BITS;
 }
 
 /* ---- reading new links ------ */
@@ -72,13 +44,18 @@ static bool is_readable(struct python_chain *chain, uintptr_t frame)
 
 /* ---- the cached links ---------------- */
 
-/* Drop links to code objects that were freed since, wherever their frames are. */
-static __attribute__((noinline)) void drop_dead(struct python_chain *chain, uint64_t deaths)
+void torsh_python_chain_drop_dead(struct python_chain *chain, uint64_t deaths)
 {
 	chain->deaths = deaths;
 	for (uint32_t i = 0; i < chain->n; i++) {
-		if (chain->links.version[i] != torsh_cpython_code_version(chain->links.code[i]))
-			chain->links.instruction[i] = NEVER;
+		struct chain_link *link = &chain->links[i];
+		uint32_t version = torsh_cpython_code_version(link->code);
+
+		if (link->version == version)
+			continue;
+		chain->states[i].instruction = NEVER;
+		/* If the address is the same the next code there has this one. */
+		link->version = version;
 	}
 }
 
@@ -88,7 +65,7 @@ static inline uint32_t find_link(const struct python_chain *chain, uint32_t n, u
 	uint32_t least = n > SEARCHED ? n - SEARCHED : 0;
 
 	for (; n > least; n--) {
-		if (chain->links.frame[n - 1] == frame)
+		if (chain->states[n].previous == frame)
 			return n;
 	}
 	return 0;
@@ -103,77 +80,99 @@ struct proof {
 	uintptr_t next; /* if not is_whole: the frame to which the last link leads */
 };
 
-static inline bool has_moved(const struct chain_links *links, const struct reader *reader,
+static inline bool has_moved(const struct python_chain *chain, const struct reader *reader,
 			     uint32_t i, uintptr_t frame)
 {
 	/* A pointer identifies its code as long as no code was freed. */
-	return read_instruction(reader, frame) != links->instruction[i] ||
-	       (!reader->has_pointer && read_code(reader, frame) != links->code[i]);
+	return read_instruction(reader, frame) != chain->states[i].instruction ||
+	       (!reader->has_pointer && read_code(reader, frame) != chain->links[i].code);
 }
 
-/*
- * Skip unchanged links from number i outwards, a page at a time; returns the first link that is
- * left. i is a frame of the chain, so what is on its page can be read, whatever it is now.
- */
-static inline __attribute__((always_inline)) uint32_t
-skip_unchanged(const struct chain_links *links, const struct reader *reader, uint32_t i)
+/* Two words that are compared at once. */
+typedef uint64_t words __attribute__((vector_size(16), may_alias));
+
+/* What the frame of the link before *outer, which *outer names, holds now against what it held. */
+static inline __attribute__((always_inline)) words
+compare_state(const struct chain_state *outer, const struct reader *reader, bool is_adjacent)
 {
-	const uint64_t previous = reader->previous, instruction = reader->instruction;
+	uintptr_t frame = outer->previous;
+	words now;
 
-	while (i) {
-		const uintptr_t *frame = &links->frame[i];
-		const uint64_t *moved = &links->instruction[i];
-		int64_t n = links->near[i];
-		uint64_t differs = 0;
+	if (is_adjacent)
+		memcpy(&now, (const void *)(frame + reader->previous), sizeof(now));
+	else
+		now = (words){word_at(frame + reader->previous),
+			      word_at(frame + reader->instruction)};
+	return now ^ *(const words *)(outer - 1);
+}
 
-#pragma GCC unroll 4
-		for (int64_t k = 0; k > -n; k--) {
-			differs |= word_at(frame[k] + instruction) ^ moved[k];
-			differs |= word_at(frame[k] + previous) ^ frame[k - 1];
+static inline __attribute__((always_inline)) uint32_t
+skip(const struct python_chain *chain, const struct reader *reader, size_t n, bool is_adjacent)
+{
+	while (n > chain->is_cut) {
+		const struct chain_state *at = &chain->states[n], *end = at - chain->near[n - 1];
+		words differs = {0};
+
+		for (; at - end >= 4; at -= 4) {
+			differs |= compare_state(at, reader, is_adjacent);
+			differs |= compare_state(at - 1, reader, is_adjacent);
+			differs |= compare_state(at - 2, reader, is_adjacent);
+			differs |= compare_state(at - 3, reader, is_adjacent);
 		}
-		if (!is_likely(!differs))
+		for (; at > end; at--)
+			differs |= compare_state(at, reader, is_adjacent);
+		if (!is_likely(!(differs[0] | differs[1])))
 			break;
-		i -= (uint32_t)n;
+		n -= chain->near[n - 1];
 	}
-	return i;
+	return (uint32_t)n;
+}
+
+uint32_t torsh_python_chain_skip(const struct python_chain *chain, uint32_t n)
+{
+	const struct reader reader = make_reader();
+
+	if (reader.instruction == reader.previous + sizeof(uintptr_t))
+		return skip(chain, &reader, n, true);
+	return skip(chain, &reader, n, false);
 }
 
 /* Check the previous links from number `first` outwards, as long as each leads to the next. */
-static inline __attribute__((always_inline)) struct proof
-prove_links(const struct python_chain *chain, const struct reader *reader, uint32_t first)
+static inline struct proof prove_links(const struct python_chain *chain,
+				       const struct reader *reader, uint32_t first)
 {
-	const struct chain_links *links = &chain->links;
 	struct proof proof = {.lowest = first + 1};
-	uintptr_t frame = links->frame[first];
+	uintptr_t frame = frame_of(chain, first);
 	bool may_skip = reader->has_pointer;
-	uint32_t i;
+	uint32_t i = first;
 
-	for (i = first; i > 0; i--) {
-		uintptr_t predicted = links->frame[i - 1], next = predicted;
+	/* Of a cut chain's outermost link only the frame is valid. */
+	while (!(i == 0 && chain->is_cut)) {
+		uintptr_t predicted = chain->states[i].previous, next = predicted;
 
 		/*
 		 * Hides that next equals the value about to be read, so that the loads stay
 		 * independent.
 		 */
 		__asm__("" : "+r"(next));
-		if (!is_likely(!has_moved(links, reader, i, frame)))
+		if (!is_likely(!has_moved(chain, reader, i, frame)))
 			proof.lowest = i;
-		if (!is_likely(word_at(frame + reader->previous) == predicted))
-			break;
-		frame = next;
-		if (may_skip) {
-			may_skip = false;
-			i = skip_unchanged(links, reader, i - 1) + 1;
-			frame = links->frame[i - 1];
+		if (!is_likely(word_at(frame + reader->previous) == predicted)) {
+			proof.last = i;
+			proof.next = word_at(frame + reader->previous);
+			return proof;
 		}
+		if (i && may_skip) {
+			may_skip = false;
+			i = torsh_python_chain_skip(chain, i);
+			next = i ? frame_of(chain, i - 1) : 0;
+		}
+		if (!i)
+			break;
+		i--;
+		frame = next;
 	}
-	proof.last = i;
-	proof.next = word_at(frame + reader->previous);
-	if (i == 0) {
-		if (!chain->is_cut && has_moved(links, reader, i, frame))
-			proof.lowest = i;
-		proof.is_whole = chain->is_cut || !proof.next;
-	}
+	proof.is_whole = true;
 	return proof;
 }
 
@@ -181,7 +180,7 @@ prove_links(const struct python_chain *chain, const struct reader *reader, uint3
 static void renew_links(struct python_chain *chain, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = to + 1; i-- > from;)
-		chain->fresh[chain->n_fresh++] = chain->links.frame[i];
+		chain->fresh[chain->n_fresh++] = frame_of(chain, i);
 }
 
 #define WALK_AGAIN UINT32_MAX
@@ -242,53 +241,24 @@ static void walk_deep(struct python_chain *chain, const struct reader *reader, u
 
 /* ---- updating ---------- */
 
-static inline bool is_start(uintptr_t frame)
+void torsh_python_chain_fill(struct python_chain *chain, struct chain_line *line,
+			     const struct chain_line *wanted, uintptr_t frame)
 {
-	const struct cpython_layout *at = &torsh_cpython.at;
+	uint32_t id = torsh_python_code_id(frame, wanted->code, wanted->version,
+					   wanted->instruction, &chain->codes);
 
-	switch (at->activations) {
-	case CPYTHON_BY_FRAME:
-		return *(const int8_t *)(frame + at->frame_owner) >= CPYTHON_OWNER_INTERPRETER;
-	case CPYTHON_BY_CFRAME:
-		return !at->frame_is_entry || *(const bool *)(frame + at->frame_is_entry);
-	default:
-		return true;
-	}
-}
-
-static struct chain_line *line_of(struct python_chain *chain, const struct chain_links *links,
-				  uint32_t i)
-{
-	uint64_t key = links->instruction[i] + links->code[i];
-
-	return &chain->lines[(key >> 1 ^ key >> 13) % CHAIN_N_LINES];
-}
-
-static __attribute__((noinline)) void fill_line(struct python_chain *chain, struct chain_line *line,
-						uint32_t i)
-{
-	const struct chain_links *links = &chain->links;
-
-	*line = (struct chain_line){
-		.instruction = links->instruction[i],
-		.code = links->code[i],
-		.version = links->version[i],
-		.id = torsh_python_code_id(links->frame[i], links->code[i], links->version[i],
-					   links->instruction[i], &chain->codes),
-	};
+	*line = *wanted;
+	line->id = id;
 }
 
 static inline uint32_t find_id(struct python_chain *chain, uint32_t i)
 {
-	const struct chain_links *links = &chain->links;
-	struct chain_line *line = line_of(chain, links, i);
+	const struct chain_link *link = &chain->links[i];
 
-	if (links->starts[i] && torsh_cpython.at.activations == CPYTHON_BY_FRAME)
+	if (link->starts && torsh_cpython.at.activations == CPYTHON_BY_FRAME)
 		return PYTHON_NO_ID;
-	if (!is_likely(line->instruction == links->instruction[i] && line->code == links->code[i] &&
-		       line->version == links->version[i]))
-		fill_line(chain, line, i);
-	return line->id;
+	return find_line(chain, frame_of(chain, i), link->code, link->version,
+			 chain->states[i].instruction);
 }
 
 /* Any thread; two threads in a race make two ids. */
@@ -309,38 +279,36 @@ static inline bool is_on_one_page(uintptr_t frame)
 	return frame % PROBE_PAGE_BYTES + FRAME_BYTES <= PROBE_PAGE_BYTES;
 }
 
-/* The outermost link stays alone: none is beyond it. */
-static inline uint8_t count_near(const struct chain_links *links, uint32_t i)
+static inline uint8_t count_near(const struct python_chain *chain, uint32_t i)
 {
-	const uintptr_t *frame = &links->frame[i];
-
-	if (i < 2 || links->near[i - 1] == CHAIN_MAX_NEAR ||
-	    torsh_probe_page(frame[0]) != torsh_probe_page(frame[-1]) ||
-	    !is_on_one_page(frame[0]) || !is_on_one_page(frame[-1]))
+	if (i == 0 || chain->near[i - 1] == CHAIN_MAX_NEAR ||
+	    torsh_probe_page(frame_of(chain, i)) != torsh_probe_page(frame_of(chain, i - 1)) ||
+	    !is_on_one_page(frame_of(chain, i)) || !is_on_one_page(frame_of(chain, i - 1)))
 		return 1;
-	return (uint8_t)(links->near[i - 1] + 1);
+	return (uint8_t)(chain->near[i - 1] + 1);
 }
 
-static void read_link(struct chain_links *links, const struct reader *reader, uint32_t i,
+static void read_link(struct python_chain *chain, const struct reader *reader, uint32_t i,
 		      uintptr_t frame)
 {
-	links->frame[i] = frame;
-	links->near[i] = count_near(links, i);
-	links->code[i] = read_code(reader, frame);
-	links->instruction[i] = read_instruction(reader, frame);
-	links->version[i] = torsh_cpython_code_version(links->code[i]);
-	links->starts[i] = is_start(frame);
+	struct chain_link *link = &chain->links[i];
+
+	chain->states[i + 1].previous = frame;
+	chain->states[i].instruction = read_instruction(reader, frame);
+	chain->near[i] = count_near(chain, i);
+	link->code = read_code(reader, frame);
+	link->version = torsh_cpython_code_version(link->code);
+	link->starts = is_start(frame);
 }
 
 /* The stand-in for the outer links reads "not shown", and never changes. */
-static void make_cut(struct chain_links *links, uintptr_t frame)
+static void make_cut(struct python_chain *chain, uintptr_t frame)
 {
-	links->frame[0] = frame;
-	links->near[0] = 1;
-	links->code[0] = 0;
-	links->instruction[0] = NEVER;
-	links->version[0] = torsh_cpython_code_version(0);
-	links->starts[0] = false;
+	chain->states[1].previous = frame;
+	chain->states[0].instruction = NEVER;
+	/* The next link is not compared together with it. */
+	chain->near[0] = CHAIN_MAX_NEAR;
+	chain->links[0] = (struct chain_link){.version = torsh_cpython_code_version(0)};
 }
 
 /* Append the fresh links after the first n_kept. */
@@ -350,100 +318,61 @@ static inline void take_fresh(struct python_chain *chain, const struct reader *r
 	uint32_t n = n_kept, n_old = chain->n;
 
 	for (uint32_t i = chain->n_fresh; i-- > 0; n++) {
+		bool started = chain->links[n].starts;
 		uint32_t id;
 
 		if (!is_likely(!chain->is_cut || n)) {
-			make_cut(&chain->links, chain->fresh[i]);
+			make_cut(chain, chain->fresh[i]);
 			id = id_of_cut();
 		} else {
-			read_link(&chain->links, reader, n, chain->fresh[i]);
+			read_link(chain, reader, n, chain->fresh[i]);
 			id = find_id(chain, n);
 		}
-		if (n < difference->first && (n >= n_old || id != chain->id[n]))
+		if (n < difference->first &&
+		    (n >= n_old || id != chain->links[n].id || started != chain->links[n].starts))
 			difference->first = n;
-		chain->id[n] = id;
-		chain->rank[n + 1] = chain->rank[n] + (id != PYTHON_NO_ID);
+		chain->links[n].id = id;
+		chain->links[n + 1].rank = chain->links[n].rank + (id != PYTHON_NO_ID);
 	}
 	if (n < n_old && n < difference->first)
 		difference->first = n;
 	chain->n = n;
 }
 
-uintptr_t torsh_python_innermost(uintptr_t tstate)
-{
-	const struct cpython_layout *at = &torsh_cpython.at;
-	uintptr_t cframe;
-
-	if (!tstate)
-		return 0;
-	if (at->tstate_frame)
-		return word_at(tstate + at->tstate_frame);
-	cframe = word_at(tstate + at->tstate_cframe);
-	return cframe ? word_at(cframe + at->cframe_frame) : 0;
-}
-
-static __attribute__((noinline)) bool is_proved_outside(const struct python_chain *chain,
-							uint32_t last)
-{
-	const struct reader reader = make_reader();
-	struct proof proof = prove_links(chain, &reader, last);
-
-	return proof.is_whole && proof.lowest >= last;
-}
-
-/* Whether the chain outside of the innermost frame is as it was; its own instruction may differ. */
-static inline bool is_unchanged_outside(const struct python_chain *chain,
-					const struct reader *reader, uint32_t last)
-{
-	const struct chain_links *links = &chain->links;
-	uintptr_t outer = links->frame[0];
-
-	if (!is_likely(reader->has_pointer && !chain->is_cut && last))
-		return is_proved_outside(chain, last);
-	return word_at(links->frame[last] + reader->previous) == links->frame[last - 1] &&
-	       !skip_unchanged(links, reader, last - 1) && !word_at(outer + reader->previous) &&
-	       !has_moved(links, reader, 0, outer);
-}
-
 /*
- * The most common case: the same frames as before, with at most the innermost moved on. False:
- * nothing was changed, use the full walk.
+ * The first of n links that starts an activation now and didn't, or the other way round; else n.
+ * CPython 3.11 has it in a function's frame: a call by C and one by the interpreter itself can make
+ * frames that are equal but for that.
  */
-static inline bool update_innermost(struct python_chain *chain, const struct reader *reader,
-				    uintptr_t frame, struct chain_difference *difference)
+static uint32_t find_changed_start(const struct python_chain *chain, uint32_t n)
 {
-	struct chain_links *links = &chain->links;
-	uint32_t last = chain->n - 1, id;
+	uint16_t at = torsh_cpython.at.frame_is_entry;
+	uint32_t first = n;
 
-	if (!chain->n || links->frame[last] != frame || last < chain->is_cut ||
-	    !is_unchanged_outside(chain, reader, last))
-		return false;
-	difference->n_kept = last;
-	if (!has_moved(links, reader, last, frame)) {
-		difference->n_kept++;
-		return true;
+	for (uint32_t i = n; at && i-- > chain->is_cut;) {
+		if (*(const bool *)(frame_of(chain, i) + at) != chain->links[i].starts)
+			first = i;
 	}
-	/* A frame that starts an activation may belong to another native frame the next time. */
-	if (read_code(reader, frame) != links->code[last] || is_start(frame) != links->starts[last])
-		return false;
-	links->instruction[last] = read_instruction(reader, frame);
-	links->version[last] = torsh_cpython_code_version(links->code[last]);
-	id = find_id(chain, last);
-	if (id != chain->id[last])
-		difference->first = last;
-	chain->rank[last + 1] = chain->rank[last] + (id != PYTHON_NO_ID);
-	chain->id[last] = id;
-	return true;
+	return first;
 }
 
-static __attribute__((noinline)) void update_chain(struct python_chain *chain, uintptr_t frame,
-						   struct chain_difference *difference)
+void torsh_python_chain_update(struct python_chain *chain, uintptr_t frame,
+			       struct chain_difference *difference)
 {
 	const struct reader reader = make_reader();
-	uint32_t n_kept = walk(chain, &reader, frame);
+	uint32_t n_kept = walk(chain, &reader, frame), n_same;
 
+	difference->n_old_ids = chain->links[chain->n].rank;
+	difference->n_old = chain->n;
+	difference->first = UINT32_MAX;
 	if (!n_kept)
 		chain->is_cut = false;
+	if (n_kept != WALK_AGAIN && n_kept + chain->n_fresh <= CHAIN_MAX_LINKS) {
+		n_same = find_changed_start(chain, n_kept);
+		if (!is_likely(n_same == n_kept))
+			renew_links(chain, n_same, n_kept - 1);
+		n_kept = n_same;
+	}
 	if (!is_likely(n_kept != WALK_AGAIN && n_kept + chain->n_fresh <= CHAIN_MAX_LINKS &&
 		       !(chain->is_cut && n_kept + chain->n_fresh < CHAIN_DEEP_FEWEST))) {
 		difference->first = 0;
@@ -452,20 +381,4 @@ static __attribute__((noinline)) void update_chain(struct python_chain *chain, u
 	}
 	difference->n_kept = n_kept;
 	take_fresh(chain, &reader, n_kept, difference);
-}
-
-void torsh_python_chain_update(struct python_chain *chain, uintptr_t tstate,
-			       struct chain_difference *difference)
-{
-	const struct reader reader = make_reader();
-	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
-	uintptr_t frame = torsh_python_innermost(tstate);
-
-	difference->n_old_ids = chain->rank[chain->n];
-	difference->n_old = chain->n;
-	difference->first = UINT32_MAX;
-	if (!is_likely(deaths == chain->deaths))
-		drop_dead(chain, deaths);
-	if (!is_likely(update_innermost(chain, &reader, frame, difference)))
-		update_chain(chain, frame, difference);
 }

@@ -19,18 +19,22 @@
 #define CHAIN_DEEP_KEPT 1024u
 #define CHAIN_DEEP_FEWEST 512u
 
-#define CHAIN_MAX_NEAR 32u
+#define CHAIN_MAX_NEAR 64u
 #define CHAIN_N_LINES 4096u
 #define CHAIN_N_PAGES 64u
 
-struct chain_links {
-	uintptr_t frame[CHAIN_MAX_LINKS];
-	uint64_t instruction[CHAIN_MAX_LINKS];
-	uintptr_t code[CHAIN_MAX_LINKS];
-	uint32_t version[CHAIN_MAX_LINKS]; /* of the code object's address */
-	bool starts[CHAIN_MAX_LINKS]; /* the outermost link of an activation */
-	/* the links from this one outwards whose frames are on its frame's page, one at least */
-	uint8_t near[CHAIN_MAX_LINKS];
+/* What the frame of a link holds as long as the link is unchanged. */
+struct chain_state {
+	uintptr_t previous; /* the next outer link's frame; 0 of the outermost link */
+	uint64_t instruction;
+};
+
+struct chain_link {
+	uintptr_t code;
+	uint32_t version; /* of the code object's address */
+	uint32_t id; /* PYTHON_NO_ID: not a function's frame */
+	uint32_t rank; /* links with ids outside of this one */
+	bool starts; /* the outermost link of an activation */
 };
 
 /* An instruction and its line, cached. */
@@ -47,10 +51,11 @@ struct python_chain {
 	uint32_t n_fresh;
 	uint64_t deaths; /* code deaths that were handled */
 
-	/* Outermost first. */
-	struct chain_links links;
-	uint32_t id[CHAIN_MAX_LINKS]; /* PYTHON_NO_ID: not a function's frame */
-	uint32_t rank[CHAIN_MAX_LINKS + 1]; /* links with ids outside of this one */
+	/* Outermost first. The frame of link i is states[i + 1].previous. */
+	_Alignas(16) struct chain_state states[CHAIN_MAX_LINKS + 1];
+	/* the links from this one outwards whose frames are on its frame's page, one at least */
+	uint8_t near[CHAIN_MAX_LINKS];
+	struct chain_link links[CHAIN_MAX_LINKS + 1]; /* of the last + 1 only the rank */
 
 	/*
 	 * New links of this update, innermost first; in a cut chain the last one represents all
@@ -67,21 +72,39 @@ struct python_chain {
 struct chain_difference {
 	uint32_t n_old_ids;
 	uint32_t n_old;
-	/* the first link with a changed id, or that is new or gone; UINT32_MAX: none */
+	/*
+	 * the first link that has another id, starts an activation and did not or the other way
+	 * round, or is new or gone; UINT32_MAX: none
+	 */
 	uint32_t first;
 	uint32_t n_kept; /* links with the same frames at the same instructions */
 };
 
-/* The innermost frame of a thread state, or 0. */
-uintptr_t torsh_python_innermost(uintptr_t tstate);
+/* Replace *line by the wanted one, which frame executes, with its id. */
+void torsh_python_chain_fill(struct python_chain *chain, struct chain_line *line,
+			     const struct chain_line *wanted, uintptr_t frame);
 
 /*
- * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to the
- * unchanged part. Frames are read in the order of their links, so that no freed frame is read;
- * addresses are predicted from the previous capture, so that the loads are independent. Garbage,
- * which a signal handler can meet while a frame is being linked, ends the chain.
+ * Skip unchanged links from number n - 1 outwards, a page at a time; returns how many are left: 0,
+ * or 1 of a cut chain, if all are as they were. Where others are left, inner ones of them may be
+ * unchanged, too. Link n - 1 must be in the chain now. Only where the instruction is a pointer.
+ *
+ * A link is unchanged if its frame executes the same instruction, which identifies the code as long
+ * as no code object was freed, and leads to the same frame. That frame is in the chain then, so
+ * that what is on its page can be read, whatever it is now.
  */
-void torsh_python_chain_update(struct python_chain *chain, uintptr_t tstate,
+uint32_t torsh_python_chain_skip(const struct python_chain *chain, uint32_t n);
+
+/* Drop links to code objects that were freed since, wherever their frames are. */
+void torsh_python_chain_drop_dead(struct python_chain *chain, uint64_t deaths);
+
+/*
+ * Follow the chain from its innermost frame (0: none) out to the unchanged part. Frames are read in
+ * the order of their links, so that no freed frame is read; addresses are predicted from the
+ * previous capture, so that the loads are independent. Garbage, which a signal handler can meet
+ * while a frame is being linked, ends the chain.
+ */
+void torsh_python_chain_update(struct python_chain *chain, uintptr_t frame,
 			       struct chain_difference *difference);
 
 #endif

@@ -266,6 +266,27 @@ def through_c():
     up_and_down(6)
 
 
+def directly_and_through_c():
+    """The same frames at the same addresses and lines, of which others begin what the interpreter executes."""
+    def callee():
+        leak()
+
+    def caller(function):
+        function()
+
+    def call_each(functions, *arguments):
+        for function in functions:
+            function(*arguments)
+
+    through = functools.partial
+    for _ in range(3):
+        call_each([callee, through(callee)] * 3)
+        for inner in (callee, through(callee)):
+            call_each([caller, through(caller)] * 3, inner)
+        for outer, inner in [(through(caller), callee), (caller, through(callee))] * 3:
+            outer(inner)
+
+
 def callbacks():
     import ctypes
     callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -423,8 +444,8 @@ def very_deep():
 
 def main():
     for kind in (plain, generators, comprehensions, lambdas, decorated, classes, exceptions, coroutines, through_c,
-                 callbacks, executed, long_function, unicode_names, without_lock, threads, native_threads, greenlets,
-                 subinterpreters, traced, very_deep, plain):
+                 directly_and_through_c, callbacks, executed, long_function, unicode_names, without_lock, threads,
+                 native_threads, greenlets, subinterpreters, traced, very_deep, plain):
         kind()
         deep(4)
     with open(sys.argv[1], "w") as file:

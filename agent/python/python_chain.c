@@ -12,7 +12,7 @@
 #define NEVER UINT64_MAX /* no frame's instruction */
 /* links among which a frame is searched: more returns between two captures are rare */
 #define SEARCHED 8u
-#define FRAME_BYTES 128u /* covers everything that is read of a frame */
+#define FRAME_BYTES 128u /* that are read of a frame, at most */
 
 static inline uint64_t read_instruction(const struct reader *reader, uintptr_t frame)
 {
@@ -26,7 +26,7 @@ static inline uint64_t read_instruction(const struct reader *reader, uintptr_t f
 /* Whether a new frame can be read; its page is probed once. */
 static bool is_readable(struct python_chain *chain, uintptr_t frame)
 {
-	uintptr_t pages[] = {torsh_probe_page(frame), torsh_probe_page(frame + FRAME_BYTES - 1)};
+	uintptr_t pages[] = {torsh_probe_page(frame), torsh_probe_page(frame + bytes_read() - 1)};
 
 	if (frame % sizeof(uintptr_t) || frame < PROBE_PAGE_BYTES)
 		return false;

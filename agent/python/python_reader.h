@@ -19,6 +19,22 @@ struct reader {
 	bool has_pointer;
 };
 
+/*
+ * The bytes of a frame up to the last one that is read. What is after them may not be there: a
+ * frame may be the last of its chunk.
+ */
+static inline uintptr_t bytes_read(void)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	const uint16_t offsets[] = {at->frame_previous, at->frame_instruction, at->frame_code,
+				    at->frame_owner,	at->frame_is_entry,    at->frame_tlbc};
+	uintptr_t last = 0;
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
+		last = offsets[i] > last ? offsets[i] : last;
+	return (last & ~(sizeof(uintptr_t) - 1)) + sizeof(uintptr_t);
+}
+
 static inline struct reader make_reader(void)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,7 +25,7 @@
 
 #define MOST_LINKS 90u
 #define MOST_NATIVE (2 * MOST_LINKS + 8)
-#define FRAME_BYTES 120u
+#define FRAME_BYTES 80u /* the fields that CPython has at least */
 #define NATIVE_WORDS 16u
 #define N_CODES 3u
 #define N_LINES 4u
@@ -66,7 +68,9 @@ static struct {
 } now;
 
 static struct code codes[N_CODES];
-static uint64_t tstate[16], data[MOST_LINKS][FRAME_BYTES / 8];
+static uint64_t tstate[16];
+/* the last frame ends where memory does, as it may in a chunk of the interpreter's */
+static uint64_t (*data)[FRAME_BYTES / 8];
 static uint64_t native_stack[MOST_NATIVE][NATIVE_WORDS];
 static uintptr_t sp[MOST_NATIVE];
 static uint32_t sent[MOST_NATIVE + MOST_LINKS], n_sent, former[MOST_NATIVE], n_former;
@@ -331,9 +335,17 @@ static void outer_frames_may_be_on_other_lines(void **state)
 
 static int make_python(void **state)
 {
+	size_t n_page = (size_t)sysconf(_SC_PAGESIZE), n_bytes = MOST_LINKS * sizeof(*data);
+	size_t n_mapped = (n_bytes + n_page - 1) / n_page * n_page;
+	char *pages = mmap(NULL, n_mapped + n_page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
 	(void)state;
 	python = calloc(1, torsh_python_bytes() + 16);
-	return python ? 0 : -1;
+	if (!python || pages == MAP_FAILED || munmap(pages + n_mapped, n_page))
+		return -1;
+	data = (void *)(pages + n_mapped - n_bytes);
+	return 0;
 }
 
 int main(void)

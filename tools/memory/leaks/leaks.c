@@ -359,8 +359,8 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 		   const struct recorded_process *process, struct symbols *symbols,
 		   struct suppress *suppress, size_t first)
 {
-	const struct allocation_site *sites = leaks->found.items + first;
 	size_t n = leaks->found.n - first;
+	const struct allocation_site *sites = n ? leaks->found.items + first : NULL;
 	const struct site_reader reader = torsh_site_reader_of(sites, n);
 
 	*decisions = (struct decisions){

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"
-#include "tools/base/containers/key_index.h"
+#include "tools/base/containers/number_index.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/frames/address_kinds.h"
 #include "tools/frames/stack_key.h"
@@ -16,29 +16,57 @@ struct stack_keys {
 	bool is_known;
 };
 
+struct key_node {
+	uint32_t parent, address;
+};
+
 /*
  * The keys of a process's stacks as a trie: a node is found by its parent, which is the outer part
  * of the key, and an address. The keys of a stack extend those of its parent.
  */
 struct key_trie {
 	struct address_kinds kinds;
-	struct key_index nodes;
-	uint32_t n_nodes;
+	struct key_node *nodes; /* by number, from 1 */
+	size_t n_nodes, nodes_room;
+	struct number_index by_key; /* of nodes */
 	struct sparse_array keys; /* struct stack_keys by stack */
 	uint32_t *path; /* stacks without keys yet, innermost first */
 	size_t path_room;
 };
 
+static uint32_t find_node(const struct key_trie *trie, uint32_t parent, uint32_t address)
+{
+	uint32_t hash = torsh_number_index_hash(parent, address), number,
+		 slot = torsh_number_index_home(&trie->by_key, hash);
+
+	while ((number = torsh_number_index_next(&trie->by_key, hash, &slot)))
+		if (trie->nodes[number].parent == parent && trie->nodes[number].address == address)
+			break;
+	return number;
+}
+
+static void grow_index(struct key_trie *trie)
+{
+	torsh_number_index_grow(&trie->by_key);
+	for (uint32_t i = 1; i <= trie->n_nodes; i++)
+		torsh_number_index_add(
+			&trie->by_key, i,
+			torsh_number_index_hash(trie->nodes[i].parent, trie->nodes[i].address));
+}
+
 static uint32_t node_below(struct key_trie *trie, uint32_t parent, uint32_t address)
 {
-	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* 0 is an empty slot */
-	struct key_slot *slot = torsh_key_index_find(&trie->nodes, key);
-	uint32_t number;
+	uint32_t number = find_node(trie, parent, address);
 
-	if (slot->key)
-		return slot->number;
-	number = ++trie->n_nodes;
-	torsh_key_index_fill(&trie->nodes, slot, key, number);
+	if (number)
+		return number;
+	if (torsh_number_index_is_full(&trie->by_key))
+		grow_index(trie);
+	number = (uint32_t)++trie->n_nodes;
+	trie->nodes =
+		torsh_array_reserve(trie->nodes, number, &trie->nodes_room, sizeof(*trie->nodes));
+	trie->nodes[number] = (struct key_node){.parent = parent, .address = address};
+	torsh_number_index_add(&trie->by_key, number, torsh_number_index_hash(parent, address));
 	return number;
 }
 
@@ -112,11 +140,12 @@ static void set_entries(struct allocation_site *sites, size_t n, struct symbols 
 
 	torsh_sparse_array_create(&trie.keys, sizeof(struct stack_keys));
 	torsh_address_kinds_start(&trie.kinds, process, symbols);
-	torsh_key_index_create(&trie.nodes);
+	torsh_number_index_create(&trie.by_key);
 	for (size_t i = 0; i < n; i++)
 		sites[i].entry = entry_of(&trie, sites[i].stack, sites[i].is_arena);
 	torsh_address_kinds_end(&trie.kinds);
-	torsh_key_index_destroy(&trie.nodes);
+	torsh_number_index_destroy(&trie.by_key);
+	free(trie.nodes);
 	torsh_sparse_array_destroy(&trie.keys);
 	free(trie.path);
 }

@@ -43,6 +43,7 @@ static void weigh_leaks(struct weigher *weigher, struct recorded_process *proces
 		torsh_weighed_stacks_add(weigher->stacks, leaks.found.items[i].stack, EXPORT_LEAKED,
 					 leaks.found.items[i].blocks, leaks.found.items[i].bytes);
 	torsh_leaks_free(&leaks);
+	torsh_symbols_close_files(weigher->symbols);
 }
 
 /* peak_of: SITES_PEAK or SITES_SESSION_PEAK */
@@ -69,6 +70,7 @@ static void weigh_process(struct weighed_stacks *stacks, struct recorded_process
 		if (torsh_export_has(export, plain[i].weight))
 			torsh_sites_each(process, plain[i].of, weigh, &weigher);
 	}
+	torsh_weighed_stacks_end(stacks);
 }
 
 /* Returns the weights of the stacks, by number and weight; the caller frees them. */
@@ -143,7 +145,6 @@ static int write_all(struct export *export, const struct reading *reading,
 	/* No other stack is shown. */
 	for (size_t i = 0; i < n; i++)
 		torsh_stack_views_forget(reading->processes[i]);
-	torsh_symbols_close_files(export->symbols);
 	torsh_memory_trim();
 	export->exporter->begin(export);
 	for (size_t i = 0; i < n; i++) {

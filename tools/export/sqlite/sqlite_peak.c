@@ -150,6 +150,7 @@ static void insert_all_holders(struct sqlite *sqlite,
 		holders[i].symbols = sqlite->trace->symbols;
 		torsh_weighed_stacks_create(&holders[i].stacks, processes[i]);
 		torsh_sites_each(processes[i], of, add_holder, &holders[i]);
+		torsh_weighed_stacks_end(&holders[i].stacks);
 		torsh_weighed_stacks_sum(&holders[i].stacks, totals);
 	}
 	for (size_t i = 0; i < n; i++) {

@@ -36,6 +36,11 @@ uint32_t torsh_weighed_stacks_add(struct weighed_stacks *stacks, uint32_t stack,
 	return *number - 1;
 }
 
+void torsh_weighed_stacks_end(struct weighed_stacks *stacks)
+{
+	torsh_sparse_array_destroy(&stacks->numbers);
+}
+
 void torsh_weighed_stacks_sum(const struct weighed_stacks *stacks,
 			      struct export_value totals[N_EXPORT_WEIGHTS])
 {

@@ -29,6 +29,9 @@ void torsh_weighed_stacks_free(struct weighed_stacks *stacks);
 uint32_t torsh_weighed_stacks_add(struct weighed_stacks *stacks, uint32_t stack,
 				  enum export_weight weight, uint64_t blocks, uint64_t bytes);
 
+/* End the additions: frees what only these need. */
+void torsh_weighed_stacks_end(struct weighed_stacks *stacks);
+
 /* Add up each weight of all stacks, to the totals. */
 void torsh_weighed_stacks_sum(const struct weighed_stacks *stacks,
 			      struct export_value totals[N_EXPORT_WEIGHTS]);

@@ -129,6 +129,25 @@ static void sort(struct allocation_sites *sites, const struct read_options *opti
 		torsh_sites_sort_first(sites, options->order, n_shown + NAMED_BESIDE);
 }
 
+void torsh_options_collect(const struct read_options *options, struct allocation_sites *sites,
+			   const struct sites_source *source, bool is_alike,
+			   struct symbols *symbols)
+{
+	size_t limit = torsh_options_limit(options, UINT32_MAX, UINT32_MAX);
+
+	/* Named sites may be merged: as many as are named come after them. */
+	if (options->is_json && limit < UINT32_MAX && !options->min_bytes && !sites->depth) {
+		torsh_sites_collect_first(sites, source, is_alike, options->order,
+					  2 * (limit + NAMED_BESIDE), symbols);
+		return;
+	}
+	for (size_t i = 0; i < source->n_processes; i++)
+		torsh_sites_collect(sites, source->processes[i], source->what);
+	torsh_sites_merge_stacks(sites, symbols);
+	if (is_alike)
+		torsh_sites_merge_alike(sites, symbols);
+}
+
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit)
 {

@@ -148,6 +148,13 @@ size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_
  */
 void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first);
 
+/*
+ * Find the frames of the first n_first sites before torsh_sites_name, file by file, which takes
+ * less memory where they are many.
+ */
+void torsh_sites_find_frames(const struct allocation_sites *sites, struct symbols *symbols,
+			     size_t n_first);
+
 /* Returns the operator that allocated the site's blocks; NULL: none, several, or unknown. */
 const char *torsh_site_operator(const struct allocation_site *site);
 

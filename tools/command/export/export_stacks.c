@@ -6,7 +6,6 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
-#include "tools/base/memory.h"
 #include "tools/export/output.h"
 #include "tools/export/stacks/merged_stacks.h"
 #include "tools/memory/leaks/leaks.h"
@@ -143,9 +142,7 @@ static int write_all(struct export *export, const struct reading *reading,
 		torsh_weighed_stacks_sum(&stacks[i], totals);
 	}
 	/* No other stack is shown. */
-	for (size_t i = 0; i < n; i++)
-		torsh_stack_views_forget(reading->processes[i]);
-	torsh_memory_trim();
+	torsh_reading_end_views(reading);
 	export->exporter->begin(export);
 	for (size_t i = 0; i < n; i++) {
 		if (is_all)

@@ -195,6 +195,8 @@ static void show_peak(struct read_options *options, struct reading *reading, con
 	torsh_sites_mark_arenas(&view.mapped, reading->symbols);
 	torsh_sites_merge_stacks(&view.mapped, reading->symbols);
 	torsh_sites_merge_alike(&view.mapped, reading->symbols);
+	if (options->is_json)
+		torsh_reading_end_views(reading);
 	view.is_verbose = options->is_verbose;
 	view.max_rows = options->has_depth ? 0 : FOLDED_ROWS;
 	for (size_t i = 0; i < view.mapped.n; i++)

@@ -36,14 +36,17 @@ void torsh_overview_read_lists(struct overview_reading *of, struct read_options 
 					  .n_processes = reading->n_processes,
 					  .what = SITES_TEMPORARY,
 				  };
+	enum sites_order order = options->order;
 
 	torsh_options_collect(options, &overview->peak, &peak, false, reading->symbols);
-	overview->n_peak = torsh_options_choose(options, &overview->peak, reading->symbols, n);
 	/* The number of temporary blocks matters more than their size. */
 	options->order = ORDER_BLOCKS;
 	torsh_options_collect(options, &overview->temporary, &temporary, false, reading->symbols);
+	torsh_reading_end_views(reading);
 	overview->n_temporary =
 		torsh_options_choose(options, &overview->temporary, reading->symbols, n);
+	options->order = order;
+	overview->n_peak = torsh_options_choose(options, &overview->peak, reading->symbols, n);
 }
 
 void torsh_overview_read_timeline(struct overview_reading *of, const struct read_options *options,

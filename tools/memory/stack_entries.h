@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Which stacks of a process are one entry for a reader: those whose keys (torsh_stack_key) are
- * equal. The keys are a trie: a node is found by its parent, which is the outer part of the key, and
- * an address. The keys of a stack extend those of its parent.
+ * equal. The keys are a trie: a node is found by its parent, which is the outer part of the key,
+ * and an address. The keys of a stack extend those of its parent.
  */
 #ifndef TORSH_MEMORY_STACK_ENTRIES_H
 #define TORSH_MEMORY_STACK_ENTRIES_H

@@ -9,19 +9,20 @@ from results import table
 from runs import BUILD, ROOT, TORSH, WORK, Options, scaled
 
 STACKS = 2_000_000  # half of them hold blocks
-COMMANDS = ("report", "leaks", "peak", "ops", "steps", "html", "diff")
+COMMANDS = ("report", "report --json", "leaks", "peak", "peak --json", "ops", "steps", "html", "diff")
 EXPORTS = ("speedscope", "pprof", "folded", "profile", "sqlite", "chrome", "perfetto", "json", "csv")
 DEMO = "the demo"
 LIMITS = {"report": (0.3, 100), "leaks": (0.3, 100), "peak": (0.3, 100), "ops": (0.3, 100),  # of the demo: s, MiB
           "html": (6, 300), "diff": (3, 200)}
 LIMITS_EXPORTED = {"speedscope": (5, 20), "pprof": (5, 20), "sqlite": (5, 20)}  # of the demo: s, MiB of the file
+LIMITS_MEMORY = {"report --json": 200, "peak --json": 200, "speedscope": 200, "pprof": 200, "folded": 200, "sqlite": 200}  # of the demo: MiB
 LIMITS_MANY = {"report": (3, 500), "leaks": (3, 500), "peak": (3, 500)}
 
 
 def _command(name, recording, output):
     if name in EXPORTS:
         return [TORSH, "export", recording, "--format", name, "-o", output]
-    return [TORSH, name, recording] + {"html": ["-o", output], "diff": [recording]}.get(name, [])
+    return [TORSH, *name.split(), recording] + {"html": ["-o", output], "diff": [recording]}.get(name, [])
 
 
 def _run(command, output):
@@ -74,6 +75,9 @@ def section(figures, verdicts):
         if name in figures.get(DEMO, ()):
             verdicts.at_most(f"{DEMO} to {name}", seconds, figures[DEMO][name][0], "s", "{:.2f}")
             verdicts.at_most("the file of that", size, figures[DEMO][name][2], "MiB", "{:.1f}")
+    for name, memory in LIMITS_MEMORY.items():
+        if name in figures.get(DEMO, ()):
+            verdicts.at_most(f"memory of {name} of {DEMO}", memory, figures[DEMO][name][1], "MiB", "{:.0f}")
     rows = [[name, *(text for of in figures.values() for text in _cells(of.get(name)))] for name in (*COMMANDS, *EXPORTS)]
     return ["## CPU seconds and memory of reading commands", ""] + table(
         ["command", *(head for of in figures for head in (f"{of}, s", "MiB", "MiB written"))], rows)

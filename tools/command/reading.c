@@ -129,6 +129,32 @@ static void sort(struct allocation_sites *sites, const struct read_options *opti
 		torsh_sites_sort_first(sites, options->order, n_shown + NAMED_BESIDE);
 }
 
+void torsh_reading_end_views(const struct reading *reading)
+{
+	for (size_t i = 0; i < reading->n_processes; i++)
+		torsh_stack_views_forget(reading->processes[i]);
+	torsh_memory_trim();
+}
+
+void torsh_options_collect(const struct read_options *options, struct allocation_sites *sites,
+			   const struct sites_source *source, bool is_alike,
+			   struct symbols *symbols)
+{
+	size_t limit = torsh_options_limit(options, UINT32_MAX, UINT32_MAX);
+
+	/* Named sites may be merged: as many as are named come after them. */
+	if (options->is_json && limit < UINT32_MAX && !options->min_bytes && !sites->depth) {
+		torsh_sites_collect_first(sites, source, is_alike, options->order,
+					  2 * (limit + NAMED_BESIDE), symbols);
+		return;
+	}
+	for (size_t i = 0; i < source->n_processes; i++)
+		torsh_sites_collect(sites, source->processes[i], source->what);
+	torsh_sites_merge_stacks(sites, symbols);
+	if (is_alike)
+		torsh_sites_merge_alike(sites, symbols);
+}
+
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit)
 {
@@ -139,6 +165,8 @@ size_t torsh_options_choose(const struct read_options *options, struct allocatio
 	n_named = torsh_options_limit(options, n_large, text_limit);
 	if (n_named < n_large)
 		n_named = n_large - n_named > NAMED_BESIDE ? n_named + NAMED_BESIDE : n_large;
+	if (options->is_json)
+		torsh_sites_find_frames(sites, symbols, n_named);
 	torsh_sites_name(sites, symbols, n_named);
 	sort(sites, options, torsh_options_limit(options, sites->n, text_limit));
 	n_large = torsh_sites_put_large_first(sites, options->min_bytes);

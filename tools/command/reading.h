@@ -60,6 +60,17 @@ void torsh_device_reading_open(struct device_reading *devices, const struct read
 /* Free both. */
 void torsh_device_reading_close(struct device_reading *devices);
 
+/* Free how stacks are shown, where few or none will be asked for: their frames take more memory. */
+void torsh_reading_end_views(const struct reading *reading);
+
+/*
+ * Collect allocation sites, and merge those of equal stacks and, if is_alike, those that
+ * torsh_sites_merge_alike merges. Where JSON has a limit, the sites beyond are only counted.
+ */
+void torsh_options_collect(const struct read_options *options, struct allocation_sites *sites,
+			   const struct sites_source *source, bool is_alike,
+			   struct symbols *symbols);
+
 /*
  * Sort the allocation sites, name and merge those to print, and put them first. Returns their
  * number, as torsh_options_limit determines it.

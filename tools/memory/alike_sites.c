@@ -1,97 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Merges allocation sites that are one entry for a reader: torsh_sites_merge_alike. */
-#include <stdlib.h>
-
-#include "tools/base/containers/array.h"
-#include "tools/base/containers/key_index.h"
-#include "tools/base/containers/sparse_array.h"
-#include "tools/frames/address_kinds.h"
-#include "tools/frames/stack_key.h"
 #include "tools/memory/allocation_sites.h"
-
-/* The keys of a stack, as nodes of the trie; 0: no frames. */
-struct stack_keys {
-	uint32_t own; /* of the user's own frames */
-	uint32_t all; /* of all frames of the key */
-	bool is_known;
-};
-
-/*
- * The keys of a process's stacks as a trie: a node is found by its parent, which is the outer part
- * of the key, and an address. The keys of a stack extend those of its parent.
- */
-struct key_trie {
-	struct address_kinds kinds;
-	struct key_index nodes;
-	uint32_t n_nodes;
-	struct sparse_array keys; /* struct stack_keys by stack */
-	uint32_t *path; /* stacks without keys yet, innermost first */
-	size_t path_room;
-};
-
-static uint32_t node_below(struct key_trie *trie, uint32_t parent, uint32_t address)
-{
-	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* 0 is an empty slot */
-	struct key_slot *slot = torsh_key_index_find(&trie->nodes, key);
-	uint32_t number;
-
-	if (slot->key)
-		return slot->number;
-	number = ++trie->n_nodes;
-	torsh_key_index_fill(&trie->nodes, slot, key, number);
-	return number;
-}
-
-/* Returns the keys of a stack with this innermost address, from its parent's. */
-static struct stack_keys keys_below(struct key_trie *trie, struct stack_keys parent,
-				    uint32_t address)
-{
-	enum frame_kind kind = torsh_address_kind(&trie->kinds, address);
-	bool has_own = parent.own || kind == FRAME_OWN;
-
-	/* Outside of an own frame only own frames are part of the key. */
-	if (kind == FRAME_OWN) {
-		parent.own = node_below(trie, parent.own, address);
-		parent.all = parent.own;
-	} else if (torsh_stack_key_has(kind, false, has_own)) {
-		parent.all = node_below(trie, parent.all, address);
-	}
-	return parent;
-}
-
-static struct stack_keys keys_of(struct key_trie *trie, uint32_t stack)
-{
-	const struct recorded_process *process = trie->kinds.process;
-	struct stack_keys keys = {.is_known = true}, *known;
-	size_t n = 0;
-
-	for (; stack && stack < process->tables->n_stacks;
-	     stack = process->tables->stacks[stack].parent) {
-		known = torsh_sparse_array_at(&trie->keys, stack);
-		if (known->is_known) {
-			keys = *known;
-			break;
-		}
-		trie->path =
-			torsh_array_reserve(trie->path, n, &trie->path_room, sizeof(*trie->path));
-		trie->path[n++] = stack;
-	}
-	while (n-- > 0) {
-		stack = trie->path[n];
-		keys = keys_below(trie, keys, process->tables->stacks[stack].address);
-		known = torsh_sparse_array_at(&trie->keys, stack);
-		*known = keys;
-	}
-	return keys;
-}
-
-/* An arena belongs to the user's lines that filled it, whatever path led to the allocator. */
-static uint32_t entry_of(struct key_trie *trie, uint32_t stack, bool is_arena)
-{
-	struct stack_keys keys = keys_of(trie, stack);
-
-	return is_arena ? keys.own : keys.all;
-}
+#include "tools/memory/stack_entries.h"
 
 static int compare_entries(const struct allocation_site *a, const struct allocation_site *b,
 			   size_t depth)
@@ -108,17 +18,12 @@ static int compare_entries(const struct allocation_site *a, const struct allocat
 static void set_entries(struct allocation_site *sites, size_t n, struct symbols *symbols)
 {
 	const struct recorded_process *process = sites->process;
-	struct key_trie trie = {0};
+	struct stack_entries entries;
 
-	torsh_sparse_array_create(&trie.keys, sizeof(struct stack_keys));
-	torsh_address_kinds_start(&trie.kinds, process, symbols);
-	torsh_key_index_create(&trie.nodes);
+	torsh_stack_entries_start(&entries, process, symbols);
 	for (size_t i = 0; i < n; i++)
-		sites[i].entry = entry_of(&trie, sites[i].stack, sites[i].is_arena);
-	torsh_address_kinds_end(&trie.kinds);
-	torsh_key_index_destroy(&trie.nodes);
-	torsh_sparse_array_destroy(&trie.keys);
-	free(trie.path);
+		sites[i].entry = torsh_stack_entry(&entries, sites[i].stack, sites[i].is_arena);
+	torsh_stack_entries_end(&entries);
 }
 
 void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *symbols)

@@ -24,7 +24,7 @@ const char *torsh_site_module(const struct allocation_site *site)
 	return name_of(site->process, site->module);
 }
 
-static void merge_into(struct allocation_site *to, const struct allocation_site *from)
+void torsh_sites_merge_into(struct allocation_site *to, const struct allocation_site *from)
 {
 	to->blocks += from->blocks;
 	to->bytes += from->bytes;
@@ -103,7 +103,7 @@ static void merge_equal(struct allocation_sites *sites, size_t n_first, struct m
 	for (size_t i = 0; i < n_first; i++) {
 		if (firsts[i] == &items[i])
 			continue;
-		merge_into(firsts[i], &items[i]);
+		torsh_sites_merge_into(firsts[i], &items[i]);
 		free(items[i].frames);
 	}
 	for (size_t i = 0; i < sites->n; i++) {
@@ -265,8 +265,8 @@ void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, s
 
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes)
 {
-	*blocks = 0;
-	*bytes = 0;
+	*blocks = sites->rest.blocks;
+	*bytes = sites->rest.bytes;
 	for (size_t i = 0; i < sites->n; i++) {
 		*blocks += sites->items[i].blocks;
 		*bytes += sites->items[i].bytes;

@@ -53,9 +53,16 @@ struct allocation_site {
 	size_t n_frames;
 };
 
+/* Sites that are only counted. */
+struct counted_sites {
+	size_t n;
+	uint64_t blocks, bytes;
+};
+
 struct allocation_sites {
 	struct allocation_site *items;
 	size_t n, n_room;
+	struct counted_sites rest; /* those that torsh_sites_collect_first left out */
 	enum stack_view view;
 	size_t depth; /* innermost frames that are compared; 0: all */
 	bool is_unmerged; /* stacks that differ only in the path to a line are not merged */
@@ -76,11 +83,30 @@ void torsh_sites_each(const struct recorded_process *process, enum sites_of what
 void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
 			 enum sites_of what);
 
+/* The sites of processes. */
+struct sites_source {
+	struct recorded_process *const *processes;
+	size_t n_processes;
+	enum sites_of what;
+};
+
+/*
+ * Collect sites merged, as torsh_sites_merge_stacks and, if is_alike, torsh_sites_merge_alike
+ * merge them: the n_first that torsh_sites_sort puts first, in any order. The others are counted
+ * in sites->rest, which takes less memory than to have them. sites->depth is 0.
+ */
+void torsh_sites_collect_first(struct allocation_sites *sites, const struct sites_source *source,
+			       bool is_alike, enum sites_order order, size_t n_first,
+			       struct symbols *symbols);
+
 /* Returns the site of a row of the process's totals, with its share of the peak; may be empty. */
 struct allocation_site torsh_sites_peak_of(const struct recorded_process *process, size_t row);
 
 /* Mark CPython's arenas among the mappings; call before stacks are merged. */
 void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *symbols);
+
+/* Add a site to one that it is merged with. */
+void torsh_sites_merge_into(struct allocation_site *to, const struct allocation_site *from);
 
 /* Merge sites of equal stacks, as sites->view shows them, by the innermost sites->depth frames. */
 void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *symbols);
@@ -96,6 +122,10 @@ void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *sym
 void torsh_sites_merge_equal(struct allocation_sites *sites,
 			     int (*compare)(const struct allocation_site *a,
 					    const struct allocation_site *b, size_t depth));
+
+/* Returns less than 0 if torsh_sites_sort puts a before b. */
+int torsh_sites_compare_order(enum sites_order order, const struct allocation_site *a,
+			      const struct allocation_site *b);
 
 /* Compare the process and the kind of blocks: sites that differ in these are never merged. */
 int torsh_sites_compare_kinds(const struct allocation_site *a, const struct allocation_site *b);
@@ -118,13 +148,20 @@ size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_
  */
 void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first);
 
+/*
+ * Find the frames of the first n_first sites before torsh_sites_name, file by file, which takes
+ * less memory where they are many.
+ */
+void torsh_sites_find_frames(const struct allocation_sites *sites, struct symbols *symbols,
+			     size_t n_first);
+
 /* Returns the operator that allocated the site's blocks; NULL: none, several, or unknown. */
 const char *torsh_site_operator(const struct allocation_site *site);
 
 /* Returns the module that allocated the blocks; NULL likewise. */
 const char *torsh_site_module(const struct allocation_site *site);
 
-/* Add up the blocks and bytes of all sites. */
+/* Add up the blocks and bytes of all sites, also of the rest. */
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes);
 
 /* Returns the variance of these sums. */

@@ -37,27 +37,48 @@ struct peak torsh_peak_choose(const struct recording *recording,
 	};
 }
 
+struct sites_source torsh_peak_source(const struct peak *peak, const struct recording *recording)
+{
+	if (peak->process)
+		/* Views add to the process's stacks; the rest of it is const. */
+		return (struct sites_source){
+			.processes = (struct recorded_process *const *)&peak->process,
+			.n_processes = 1,
+			.what = SITES_PEAK,
+		};
+	return (struct sites_source){
+		.processes = recording->processes,
+		.n_processes = recording->n_processes,
+		.what = SITES_SESSION_PEAK,
+	};
+}
+
 void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak,
 			const struct recording *recording)
 {
-	if (peak->process) {
-		torsh_sites_collect(sites, peak->process, SITES_PEAK);
-		return;
-	}
-	for (size_t i = 0; i < recording->n_processes; i++)
-		torsh_sites_collect(sites, recording->processes[i], SITES_SESSION_PEAK);
+	struct sites_source source = torsh_peak_source(peak, recording);
+
+	for (size_t i = 0; i < source.n_processes; i++)
+		torsh_sites_collect(sites, source.processes[i], source.what);
+}
+
+static void add_variance(const struct allocation_site *site, void *sum)
+{
+	struct estimate_variance *variance = sum;
+
+	variance->blocks += site->variance.blocks;
+	variance->bytes += site->variance.bytes;
 }
 
 struct estimate_variance torsh_peak_variance(const struct peak *peak,
 					     const struct recording *recording)
 {
-	struct allocation_sites sites = {0};
-	struct estimate_variance variance;
+	struct sites_source source = torsh_peak_source(peak, recording);
+	struct estimate_variance variance = {0};
 
 	if (!torsh_recording_sampled_every(recording->processes, recording->n_processes))
-		return (struct estimate_variance){0};
-	torsh_peak_collect(&sites, peak, recording);
-	variance = torsh_sites_variance(&sites);
-	torsh_sites_free(&sites);
+		return variance;
+	for (size_t i = 0; i < source.n_processes; i++)
+		torsh_sites_each(source.processes[i], source.what, add_variance, &variance);
 	return variance;
 }

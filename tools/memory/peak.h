@@ -22,6 +22,9 @@ struct peak {
 struct peak torsh_peak_choose(const struct recording *recording,
 			      struct recorded_process *const *processes, size_t n);
 
+/* Returns where the allocation sites at that peak are, as long as the peak stays where it is. */
+struct sites_source torsh_peak_source(const struct peak *peak, const struct recording *recording);
+
 /* Collect the allocation sites at that peak. */
 void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak,
 			const struct recording *recording);

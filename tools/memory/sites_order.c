@@ -30,10 +30,10 @@ static int compare_for(enum sites_order order, const struct allocation_site *a,
 	return 0;
 }
 
-static int compare_sites(const void *a, const void *b, void *order)
+int torsh_sites_compare_order(enum sites_order order, const struct allocation_site *one,
+			      const struct allocation_site *other)
 {
-	const struct allocation_site *one = a, *other = b;
-	int rc = compare_for(*(enum sites_order *)order, one, other);
+	int rc = compare_for(order, one, other);
 
 	if (rc == 0)
 		rc = compare_for(ORDER_BYTES, one, other);
@@ -42,6 +42,11 @@ static int compare_sites(const void *a, const void *b, void *order)
 	if (rc == 0)
 		rc = compare_numbers(one->process->number, other->process->number);
 	return rc ? rc : compare_numbers(one->stack, other->stack);
+}
+
+static int compare_sites(const void *a, const void *b, void *order)
+{
+	return torsh_sites_compare_order(*(enum sites_order *)order, a, b);
 }
 
 void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order)

@@ -382,14 +382,15 @@ void torsh_parts_emit_notes(struct json_writer *json, struct recorded_process *c
 void torsh_parts_emit_omitted(struct json_writer *json, const struct allocation_sites *sites,
 			      size_t first)
 {
-	uint64_t blocks = 0, bytes = 0;
+	uint64_t blocks = sites->rest.blocks, bytes = sites->rest.bytes;
+	size_t n = first < sites->n ? sites->n - first : 0;
 
 	torsh_json_begin_object(json, "omitted");
 	for (size_t i = first; i < sites->n; i++) {
 		blocks += sites->items[i].blocks;
 		bytes += sites->items[i].bytes;
 	}
-	torsh_json_put_u64(json, "groups", first < sites->n ? sites->n - first : 0);
+	torsh_json_put_u64(json, "groups", n + sites->rest.n);
 	torsh_json_put_u64(json, "bytes", bytes);
 	torsh_json_put_u64(json, "blocks", blocks);
 	torsh_json_end_object(json);

@@ -14,7 +14,7 @@ struct place {
 };
 
 struct places {
-	struct recorded_process *const *processes;
+	const struct used_addresses *used;
 	struct place *items;
 	size_t n, n_room;
 	struct hash_map files; /* by path */
@@ -58,11 +58,11 @@ static bool *find_used(const struct recorded_process *process)
 	return used.addresses;
 }
 
-/* Add the addresses of a process that are in files. */
+/* Add the used addresses of a process that are in files. */
 static void add_places(struct places *places, size_t number)
 {
-	const struct recorded_process *process = places->processes[number];
-	bool *is_used = find_used(process);
+	const struct recorded_process *process = places->used[number].process;
+	const bool *is_used = places->used[number].is_used;
 
 	for (uint32_t i = 0; i < process->tables->n_addresses; i++) {
 		const struct recorded_module *module =
@@ -80,12 +80,11 @@ static void add_places(struct places *places, size_t number)
 			.address = i,
 		};
 	}
-	free(is_used);
 }
 
 static uint64_t offset_of(const struct places *places, const struct place *place)
 {
-	const struct recorded_process *process = places->processes[place->process];
+	const struct recorded_process *process = places->used[place->process].process;
 
 	return process->tables->addresses[place->address].ip -
 	       torsh_recording_module(process, place->address)->bias;
@@ -104,12 +103,11 @@ static int compare_places(const void *a, const void *b, void *places)
 	return (x > y) - (x < y);
 }
 
-void torsh_symbols_name_stacks(struct symbols *symbols, struct recorded_process *const *processes,
-			       size_t n_processes)
+void torsh_symbols_name_used(struct symbols *symbols, const struct used_addresses *used, size_t n)
 {
-	struct places places = {.processes = processes};
+	struct places places = {.used = used};
 
-	for (size_t i = 0; i < n_processes; i++)
+	for (size_t i = 0; i < n; i++)
 		add_places(&places, i);
 	if (places.n)
 		qsort_r(places.items, places.n, sizeof(*places.items), compare_places, &places);
@@ -118,10 +116,24 @@ void torsh_symbols_name_stacks(struct symbols *symbols, struct recorded_process 
 
 		if (i && place->file != place[-1].file)
 			torsh_symbols_close_files(symbols);
-		torsh_symbols_frames(symbols, processes[place->process], place->address);
+		torsh_symbols_frames(symbols, used[place->process].process, place->address);
 	}
 	torsh_symbols_close_files(symbols);
 	torsh_hash_map_free(&places.files);
 	free(places.items);
 	torsh_memory_trim();
+}
+
+void torsh_symbols_name_stacks(struct symbols *symbols, struct recorded_process *const *processes,
+			       size_t n_processes)
+{
+	struct used_addresses *used = torsh_need_items(NULL, 0, n_processes, sizeof(*used));
+
+	for (size_t i = 0; i < n_processes; i++)
+		used[i] = (struct used_addresses){.process = processes[i],
+						  .is_used = find_used(processes[i])};
+	torsh_symbols_name_used(symbols, used, n_processes);
+	for (size_t i = 0; i < n_processes; i++)
+		free(used[i].is_used);
+	free(used);
 }

@@ -6,7 +6,7 @@
 
 #include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
-#include "tools/base/containers/key_index.h"
+#include "tools/base/containers/number_index.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
@@ -18,7 +18,8 @@ struct stack_views {
 	size_t n_recorded;
 	bool *is_interpreter; /* by module */
 	bool *is_evaluation; /* by address: is it the interpreter's evaluation function */
-	struct key_index made; /* stacks added by views, by parent and address */
+	/* stacks added by views, numbered from 1, by parent and address */
+	struct number_index made;
 	uint32_t *path; /* the addresses of one stack that are still to be added, innermost first */
 	size_t path_room;
 };
@@ -77,7 +78,7 @@ static void free_views(struct stack_views *views)
 	free(views->is_interpreter);
 	free(views->is_evaluation);
 	torsh_sparse_array_destroy(&views->outer);
-	torsh_key_index_destroy(&views->made);
+	torsh_number_index_destroy(&views->made);
 	free(views->path);
 	free(views);
 }
@@ -97,8 +98,8 @@ static struct stack_views *views_of(struct recorded_process *process, struct sym
 		return views;
 	views = process->tables->views = torsh_need(calloc(1, sizeof(*views)));
 	process->tables->free_views = free_views;
-	torsh_key_index_create(&views->made);
 	views->n_recorded = process->tables->n_stacks;
+	torsh_number_index_create(&views->made);
 	torsh_sparse_array_create(&views->shown, sizeof(uint32_t));
 	torsh_sparse_array_create(&views->outer, sizeof(uint32_t));
 	views->is_interpreter = torsh_need_items(NULL, 0, process->tables->n_modules,
@@ -109,24 +110,53 @@ static struct stack_views *views_of(struct recorded_process *process, struct sym
 	return views;
 }
 
+/* Returns the stack of that call which a view added, or 0. */
+static uint32_t find_made(const struct recorded_tables *tables, uint32_t parent, uint32_t address)
+{
+	const struct stack_views *views = tables->views;
+	uint32_t hash = torsh_number_index_hash(parent, address), number,
+		 slot = torsh_number_index_home(&views->made, hash);
+
+	while ((number = torsh_number_index_next(&views->made, hash, &slot))) {
+		uint32_t stack = (uint32_t)views->n_recorded + number - 1;
+
+		if (tables->stacks[stack].parent == parent &&
+		    tables->stacks[stack].address == address)
+			return stack;
+	}
+	return 0;
+}
+
+/* Add all stacks that views added to an index with more room. */
+static void grow_made(struct recorded_tables *tables)
+{
+	struct stack_views *views = tables->views;
+
+	torsh_number_index_grow(&views->made);
+	for (size_t i = views->n_recorded; i < tables->n_stacks; i++)
+		torsh_number_index_add(&views->made, (uint32_t)(i - views->n_recorded + 1),
+				       torsh_number_index_hash(tables->stacks[i].parent,
+							       tables->stacks[i].address));
+}
+
 /* Returns the stack of a call into `address` from `parent`. */
 static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t address)
 {
-	struct key_index *made = &process->tables->views->made;
-	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* 0 is an empty slot */
-	struct key_slot *slot = torsh_key_index_find(made, key);
-	uint32_t number = (uint32_t)process->tables->n_stacks;
+	struct recorded_tables *tables = process->tables;
+	struct stack_views *views = tables->views;
+	uint32_t number = find_made(tables, parent, address);
 
-	if (slot->key)
-		return slot->number;
-	process->tables->stacks = torsh_array_reserve(
-		process->tables->stacks, process->tables->n_stacks, &process->tables->stacks_room,
-		sizeof(*process->tables->stacks));
-	process->tables->stacks[process->tables->n_stacks++] =
-		(struct recorded_stack){.parent = parent,
-					.address = address,
-					.depth = process->tables->stacks[parent].depth + 1u};
-	torsh_key_index_fill(made, slot, key, number);
+	if (number)
+		return number;
+	if (torsh_number_index_is_full(&views->made))
+		grow_made(tables);
+	number = (uint32_t)tables->n_stacks;
+	tables->stacks = torsh_array_reserve(tables->stacks, tables->n_stacks, &tables->stacks_room,
+					     sizeof(*tables->stacks));
+	tables->stacks[tables->n_stacks++] = (struct recorded_stack){
+		.parent = parent, .address = address, .depth = tables->stacks[parent].depth + 1u};
+	torsh_number_index_add(&views->made, (uint32_t)(number - views->n_recorded + 1),
+			       torsh_number_index_hash(parent, address));
 	return number;
 }
 

@@ -54,10 +54,19 @@ void torsh_symbols_forget(struct symbols *symbols);
  */
 void torsh_symbols_close_files(struct symbols *symbols);
 
+/* Addresses of a process that are asked for. */
+struct used_addresses {
+	const struct recorded_process *process;
+	bool *is_used; /* by address */
+};
+
 /*
- * Find the frames of all stacks that allocated or mapped, before they are asked for: file by file,
+ * Find the frames of the used addresses of n processes, before they are asked for: file by file,
  * each closed before the next one is opened.
  */
+void torsh_symbols_name_used(struct symbols *symbols, const struct used_addresses *used, size_t n);
+
+/* Find the frames of all stacks that allocated or mapped, likewise. */
 void torsh_symbols_name_stacks(struct symbols *symbols, struct recorded_process *const *processes,
 			       size_t n_processes);
 

@@ -16,6 +16,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import exported  # noqa: E402
+from memory_use import memory_of  # noqa: E402
 from schema import expect_fits_file  # noqa: E402
 
 SPEEDSCOPE = ROOT / "test/lib/readers/speedscope.json"
@@ -220,6 +221,19 @@ def pprof_reads_what_is_merged():
         expect_equal(sum(own for own, _ in found.values()), number, f"{weight} bytes")
         for name, expected in merged.items():
             expect_equal(found[name][0], expected, f"{weight} bytes of {name}")
+
+
+@case
+def exports_and_json_take_little_more_memory_than_the_leaks():
+    """Stacks are merged packed; as lists of samples and of sites they took half as much again."""
+    recording = scratch("recording") / "many.torsh"
+    expect_equal(run([PROGRAMS.parent / "many_sites", recording, "300000"]).returncode, 0, "status of many_sites")
+    leaks = memory_of("leaks", recording)
+    for form in ("pprof", "speedscope", "folded", "sqlite"):
+        memory = memory_of("export", recording, "--format", form, "-o", scratch("written") / f"many.{form}")
+        assert memory < 1.25 * leaks, f"{memory} KiB for {form}, {leaks} KiB for the leaks"
+    memory = memory_of("peak", recording, "--json")
+    assert memory < 0.9 * leaks, f"{memory} KiB for the peak, {leaks} KiB for the leaks"
 
 
 for program in (native, nested, python, several):

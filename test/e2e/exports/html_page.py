@@ -3,14 +3,13 @@
 """The page of torsh html: the commands' numbers, no larger than it may be, and at work in a real browser."""
 
 import collections
-import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from html_report import data_of, expect_sealed, opened, total, written  # noqa: E402
+from memory_use import memory_of  # noqa: E402
 
 SCREENS = BUILD / "test/screens"
 SYNTHETIC, ESCAPES, MANY_SITES = (PROGRAMS.parent / name for name in ("synthetic", "escapes", "many_sites"))
@@ -244,15 +243,6 @@ def a_page_of_a_million_stacks_is_small_and_works():
         report.js("(box => { box.value = '40'; box.dispatchEvent(new Event('change')); })(document.getElementById('moment-at'))")
         (process,) = document["moments"]["processes"]
         expect_equal(report.js("document.querySelector('#holders .note').textContent"), f"{size_text(process['items'][40][4])} in all", "the sum")
-
-
-def memory_of(*arguments):
-    """The most KiB that a command took."""
-    started = subprocess.Popen([TORSH, *map(str, arguments)], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(started.pid, 0)
-    started.returncode = os.waitstatus_to_exitcode(status)
-    expect_equal(started.returncode, 0, "status")
-    return usage.ru_maxrss
 
 
 @case

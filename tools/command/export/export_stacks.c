@@ -2,6 +2,7 @@
 #include "tools/command/export/export_stacks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
@@ -11,45 +12,41 @@
 #include "tools/memory/peak.h"
 #include "tools/recording/progress.h"
 
-/* Samples of one process, one per stack with a weight. */
-struct samples {
-	struct export_sample *items;
-	size_t n, n_room;
-	uint32_t *by_stack; /* index + 1 */
-	size_t n_by_stack;
+/* Who weighs: the sites of one process, one after the other. */
+struct weigher {
+	struct weighed_stacks *stacks;
+	struct symbols *symbols;
+	enum stack_view view;
+	enum export_weight weight;
 };
 
-/* Reserve a stack's entry: views add stacks. */
-static void make_room(struct samples *samples, uint32_t stack)
+static void weigh(const struct allocation_site *site, void *context)
 {
-	samples->by_stack = torsh_array_extend(samples->by_stack, (size_t)stack + 1,
-					       &samples->n_by_stack, sizeof(*samples->by_stack));
+	const struct weigher *weigher = context;
+	/* The view only appends to the process's table of stacks. */
+	uint32_t shown = torsh_stack_view((struct recorded_process *)site->process, site->stack,
+					  weigher->symbols, weigher->view);
+
+	torsh_weighed_stacks_add(weigher->stacks, shown, weigher->weight, site->blocks,
+				 site->bytes);
 }
 
-static void weigh(struct samples *samples, const struct allocation_sites *sites,
-		  enum export_weight weight)
+/* Other programs merge stacks themselves. */
+static void weigh_leaks(struct weigher *weigher, struct recorded_process *process,
+			struct suppress *suppress)
 {
-	for (size_t i = 0; i < sites->n; i++) {
-		const struct allocation_site *site = &sites->items[i];
-		uint32_t *index;
+	struct leaks leaks = {.found = {.view = weigher->view, .is_unmerged = true}};
 
-		make_room(samples, site->stack);
-		index = &samples->by_stack[site->stack];
-		if (!*index) {
-			samples->items =
-				torsh_array_reserve(samples->items, samples->n, &samples->n_room,
-						    sizeof(*samples->items));
-			samples->items[samples->n++] = (struct export_sample){
-				.process = site->process, .stack = site->stack};
-			*index = (uint32_t)samples->n;
-		}
-		samples->items[*index - 1].values[weight].blocks += site->blocks;
-		samples->items[*index - 1].values[weight].bytes += site->bytes;
-	}
+	torsh_leaks_find(&leaks, &process, 1, weigher->symbols, suppress);
+	for (size_t i = 0; i < leaks.found.n; i++)
+		torsh_weighed_stacks_add(weigher->stacks, leaks.found.items[i].stack, EXPORT_LEAKED,
+					 leaks.found.items[i].blocks, leaks.found.items[i].bytes);
+	torsh_leaks_free(&leaks);
+	torsh_symbols_close_files(weigher->symbols);
 }
 
 /* peak_of: SITES_PEAK or SITES_SESSION_PEAK */
-static void weigh_process(struct samples *samples, struct recorded_process *process,
+static void weigh_process(struct weighed_stacks *stacks, struct recorded_process *process,
 			  enum sites_of peak_of, const struct export *export,
 			  struct read_options *options)
 {
@@ -61,38 +58,51 @@ static void weigh_process(struct samples *samples, struct recorded_process *proc
 		{EXPORT_ALLOCATED, SITES_ALLOCATED},
 		{EXPORT_TEMPORARY, SITES_TEMPORARY},
 	};
+	struct weigher weigher = {
+		.stacks = stacks, .symbols = export->symbols, .view = options->view};
 
-	if (torsh_export_has(export, EXPORT_LEAKED)) {
-		/* Other programs merge stacks themselves. */
-		struct leaks leaks = {.found = {.view = options->view, .is_unmerged = true}};
-
-		torsh_leaks_find(&leaks, &process, 1, export->symbols, &options->suppress);
-		weigh(samples, &leaks.found, EXPORT_LEAKED);
-		torsh_leaks_free(&leaks);
-	}
+	torsh_weighed_stacks_create(stacks, process);
+	if (torsh_export_has(export, EXPORT_LEAKED))
+		weigh_leaks(&weigher, process, &options->suppress);
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
-		struct allocation_sites sites = {.view = options->view};
-
-		if (!torsh_export_has(export, plain[i].weight))
-			continue;
-		torsh_sites_collect(&sites, process, plain[i].of);
-		torsh_sites_merge_stacks(&sites, export->symbols);
-		weigh(samples, &sites, plain[i].weight);
-		torsh_sites_free(&sites);
+		weigher.weight = plain[i].weight;
+		if (torsh_export_has(export, plain[i].weight))
+			torsh_sites_each(process, plain[i].of, weigh, &weigher);
 	}
+	torsh_weighed_stacks_end(stacks);
 }
 
-/* Write the samples unmerged, with all their addresses. */
-static void write_samples(struct export *export, const struct samples *samples)
+/* Returns the weights of the stacks, by number and weight; the caller frees them. */
+static struct export_value *unpack(const struct weighed_stacks *stacks)
 {
+	struct export_value *values =
+		torsh_need_items(NULL, 0, stacks->n, N_EXPORT_WEIGHTS * sizeof(*values));
+
+	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
+		struct usage_at at = {0};
+
+		while (torsh_usage_list_next(&stacks->weights[i], &at)) {
+			values[at.number * N_EXPORT_WEIGHTS + i].blocks += at.blocks;
+			values[at.number * N_EXPORT_WEIGHTS + i].bytes += at.bytes;
+		}
+	}
+	return values;
+}
+
+/* Write the stacks unmerged, with all their addresses. */
+static void write_stacks(struct export *export, const struct weighed_stacks *stacks)
+{
+	struct export_value *values = unpack(stacks);
 	uint32_t *addresses = NULL;
 	size_t n_room = 0;
 	struct progress progress;
 
-	torsh_progress_start(&progress, "exporting", samples->n);
-	for (size_t i = 0; i < samples->n; i++) {
-		struct export_sample sample = samples->items[i];
+	torsh_progress_start(&progress, "exporting", stacks->n);
+	for (size_t i = 0; i < stacks->n; i++) {
+		struct export_sample sample = {.process = stacks->process,
+					       .stack = stacks->items[i]};
 
+		memcpy(sample.values, values + i * N_EXPORT_WEIGHTS, sizeof(sample.values));
 		sample.n_addresses = torsh_recording_walk(sample.process, sample.stack, NULL, 0);
 		addresses = torsh_array_extend(addresses, sample.n_addresses, &n_room,
 					       sizeof(*addresses));
@@ -103,27 +113,18 @@ static void write_samples(struct export *export, const struct samples *samples)
 	}
 	torsh_progress_end(&progress);
 	free(addresses);
+	free(values);
 }
 
-static void write_folded(struct export *export, const struct samples *samples,
+static void write_folded(struct export *export, const struct weighed_stacks *stacks,
 			 const struct export_value *totals)
 {
 	struct folded_samples folded;
 
-	torsh_samples_fold(&folded, samples->items, samples->n, totals, export->symbols);
+	torsh_samples_fold(&folded, stacks, totals, export->symbols);
 	for (size_t i = 0; i < folded.n; i++)
 		export->exporter->sample(export, &folded.items[i]);
 	torsh_samples_fold_free(&folded);
-}
-
-static void add_totals(struct export_value *totals, const struct samples *samples)
-{
-	for (size_t i = 0; i < samples->n; i++) {
-		for (unsigned k = 0; k < N_EXPORT_WEIGHTS; k++) {
-			totals[k].blocks += samples->items[i].values[k].blocks;
-			totals[k].bytes += samples->items[i].values[k].bytes;
-		}
-	}
 }
 
 static int write_all(struct export *export, const struct reading *reading,
@@ -133,23 +134,24 @@ static int write_all(struct export *export, const struct reading *reading,
 		torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
 	enum sites_of peak_of = peak.process ? SITES_PEAK : SITES_SESSION_PEAK;
 	size_t n = reading->n_processes;
-	struct samples *samples = torsh_need_items(NULL, 0, n, sizeof(*samples));
+	struct weighed_stacks *stacks = torsh_need_items(NULL, 0, n, sizeof(*stacks));
 	struct export_value totals[N_EXPORT_WEIGHTS] = {{0}};
 
 	for (size_t i = 0; i < n; i++) {
-		weigh_process(&samples[i], reading->processes[i], peak_of, export, options);
-		add_totals(totals, &samples[i]);
+		weigh_process(&stacks[i], reading->processes[i], peak_of, export, options);
+		torsh_weighed_stacks_sum(&stacks[i], totals);
 	}
+	/* No other stack is shown. */
+	torsh_reading_end_views(reading);
 	export->exporter->begin(export);
 	for (size_t i = 0; i < n; i++) {
 		if (is_all)
-			write_samples(export, &samples[i]);
+			write_stacks(export, &stacks[i]);
 		else
-			write_folded(export, &samples[i], totals);
-		free(samples[i].items);
-		free(samples[i].by_stack);
+			write_folded(export, &stacks[i], totals);
+		torsh_weighed_stacks_free(&stacks[i]);
 	}
-	free(samples);
+	free(stacks);
 	return export->exporter->end(export);
 }
 

@@ -156,14 +156,23 @@ static void collect_heap(struct peak_view *view, const struct read_options *opti
 {
 	const struct reading *reading = view->reading;
 	struct peak_holders holders = {.sites = view->heap};
+	struct sites_source source;
 
-	if (options->is_json || options->is_verbose || options->has_depth) {
-		torsh_peak_collect(&view->heap, &view->peak, reading->recording);
+	if (!view->device.name && (options->is_json || options->is_verbose || options->has_depth)) {
+		source = torsh_peak_source(&view->peak, reading->recording);
+		torsh_options_collect(options, &view->heap, &source, true, reading->symbols);
 		return;
 	}
-	torsh_peak_holders_find(&holders, &view->peak, reading->recording, reading->symbols);
-	view->heap = holders.sites;
-	view->imports = holders.imports;
+	if (view->device.name) {
+		torsh_peak_device_collect(view);
+	} else {
+		torsh_peak_holders_find(&holders, &view->peak, reading->recording,
+					reading->symbols);
+		view->heap = holders.sites;
+		view->imports = holders.imports;
+	}
+	torsh_sites_merge_stacks(&view->heap, reading->symbols);
+	torsh_sites_merge_alike(&view->heap, reading->symbols);
 }
 
 static void show_peak(struct read_options *options, struct reading *reading, const char *device)
@@ -181,16 +190,13 @@ static void show_peak(struct read_options *options, struct reading *reading, con
 	view.heap.depth = view.mapped.depth = options->depth;
 	view.heap.view = view.mapped.view = options->view;
 	view.heap.is_unmerged = view.mapped.is_unmerged = options->has_depth;
-	if (view.device.name)
-		torsh_peak_device_collect(&view);
-	else
-		collect_heap(&view, options);
+	collect_heap(&view, options);
 	torsh_sites_collect(&view.mapped, view.mapper, SITES_MAPPED);
 	torsh_sites_mark_arenas(&view.mapped, reading->symbols);
-	torsh_sites_merge_stacks(&view.heap, reading->symbols);
 	torsh_sites_merge_stacks(&view.mapped, reading->symbols);
-	torsh_sites_merge_alike(&view.heap, reading->symbols);
 	torsh_sites_merge_alike(&view.mapped, reading->symbols);
+	if (options->is_json)
+		torsh_reading_end_views(reading);
 	view.is_verbose = options->is_verbose;
 	view.max_rows = options->has_depth ? 0 : FOLDED_ROWS;
 	for (size_t i = 0; i < view.mapped.n; i++)

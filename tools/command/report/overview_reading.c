@@ -30,17 +30,23 @@ void torsh_overview_read_lists(struct overview_reading *of, struct read_options 
 {
 	struct overview *overview = &of->overview;
 	struct reading *reading = &of->reading;
+	const struct sites_source peak = torsh_peak_source(&overview->highest, reading->recording),
+				  temporary = {
+					  .processes = reading->processes,
+					  .n_processes = reading->n_processes,
+					  .what = SITES_TEMPORARY,
+				  };
+	enum sites_order order = options->order;
 
-	torsh_peak_collect(&overview->peak, &overview->highest, reading->recording);
-	torsh_sites_merge_stacks(&overview->peak, reading->symbols);
-	for (size_t i = 0; i < reading->n_processes; i++)
-		torsh_sites_collect(&overview->temporary, reading->processes[i], SITES_TEMPORARY);
-	torsh_sites_merge_stacks(&overview->temporary, reading->symbols);
-	overview->n_peak = torsh_options_choose(options, &overview->peak, reading->symbols, n);
+	torsh_options_collect(options, &overview->peak, &peak, false, reading->symbols);
 	/* The number of temporary blocks matters more than their size. */
 	options->order = ORDER_BLOCKS;
+	torsh_options_collect(options, &overview->temporary, &temporary, false, reading->symbols);
+	torsh_reading_end_views(reading);
 	overview->n_temporary =
 		torsh_options_choose(options, &overview->temporary, reading->symbols, n);
+	options->order = order;
+	overview->n_peak = torsh_options_choose(options, &overview->peak, reading->symbols, n);
 }
 
 void torsh_overview_read_timeline(struct overview_reading *of, const struct read_options *options,

@@ -12,8 +12,6 @@
 #include "tools/base/device.h"
 #include "tools/base/die.h"
 #include "tools/base/private_file.h"
-#include "tools/export/stacks/merged_stacks.h"
-#include "tools/memory/peak.h"
 #include "tools/memory/tensors.h"
 #include "tools/ops/operators.h"
 #include "tools/symbols/frame_text.h"
@@ -167,118 +165,6 @@ static void insert_process(struct sqlite *sqlite, const struct recorded_process 
 
 /* ---- who held memory when it was most -------------------------------------------------------- */
 
-static void insert_site(struct sqlite *sqlite, const struct allocation_site *site,
-			const char *merged)
-{
-	struct database *database = &sqlite->database;
-	uint32_t stack = torsh_sqlite_stack(sqlite, site->process, site->stack);
-
-	torsh_database_fill(database, INSERT_PEAK_ALLOCATION);
-	torsh_database_number(database, site->process->number);
-	torsh_database_known(database, stack, stack);
-	torsh_database_number(database, site->blocks);
-	torsh_database_number(database, site->bytes);
-	torsh_database_text(database, torsh_site_operator(site));
-	torsh_database_text(database, torsh_site_module(site));
-	torsh_database_text(database, merged);
-	torsh_database_insert(database);
-}
-
-/* Insert sites that are counted together. */
-static void insert_merged(struct sqlite *sqlite, const struct recorded_process *process,
-			  const struct merged_stacks *merged, const struct export_sample *samples,
-			  size_t n)
-{
-	struct hash_map by_place = {0};
-	struct allocation_site *sums = torsh_need_items(NULL, 0, n, sizeof(*sums));
-	const struct stack_place **at = torsh_need_items(NULL, 0, n, sizeof(*at));
-	size_t n_sums = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct stack_place *place = &merged->places[i];
-		size_t k;
-
-		if (!place->label)
-			continue;
-		k = torsh_hash_map_put(&by_place, place, sizeof(*place), n_sums)->value;
-		if (k == n_sums) {
-			sums[n_sums] =
-				(struct allocation_site){.process = process, .stack = place->stack};
-			at[n_sums++] = place;
-		}
-		sums[k].blocks += samples[i].values[EXPORT_PEAK].blocks;
-		sums[k].bytes += samples[i].values[EXPORT_PEAK].bytes;
-	}
-	for (size_t i = 0; i < n_sums; i++)
-		insert_site(sqlite, &sums[i], merged->labels[at[i]->label]);
-	torsh_hash_map_free(&by_place);
-	free(sums);
-	free(at);
-}
-
-/* Insert the sites of one process, which are adjacent. */
-static void insert_sites(struct sqlite *sqlite, const struct allocation_site *sites, size_t n,
-			 const struct export_value *totals)
-{
-	struct export_sample *samples = torsh_need_items(NULL, 0, n, sizeof(*samples));
-	struct merged_stacks merged;
-
-	for (size_t i = 0; i < n; i++)
-		samples[i] = (struct export_sample){
-			.process = sites[i].process,
-			.stack = sites[i].stack,
-			.values[EXPORT_PEAK] = {.blocks = sites[i].blocks, .bytes = sites[i].bytes},
-		};
-	torsh_stacks_merge(&merged, samples, n, totals, sites->process, sqlite->trace->symbols);
-	for (size_t i = 0; i < n; i++) {
-		if (!merged.places[i].label)
-			insert_site(sqlite, &sites[i], NULL);
-	}
-	insert_merged(sqlite, sites->process, &merged, samples, n);
-	torsh_stacks_merge_free(&merged);
-	free(samples);
-}
-
-static void insert_all_sites(struct sqlite *sqlite, const struct allocation_sites *sites)
-{
-	struct export_value totals[N_EXPORT_WEIGHTS] = {{0}};
-	size_t end;
-
-	torsh_sites_sum(sites, &totals[EXPORT_PEAK].blocks, &totals[EXPORT_PEAK].bytes);
-	for (size_t i = 0; i < sites->n; i = end) {
-		for (end = i;
-		     end < sites->n && sites->items[end].process == sites->items[i].process;
-		     end++) {
-			if (sqlite->trace->is_all)
-				insert_site(sqlite, &sites->items[end], NULL);
-		}
-		if (!sqlite->trace->is_all)
-			insert_sites(sqlite, &sites->items[i], end - i, totals);
-	}
-}
-
-static void insert_peak(struct sqlite *sqlite)
-{
-	const struct trace *trace = sqlite->trace;
-	struct peak peak =
-		torsh_peak_choose(trace->recording, trace->processes, trace->n_processes);
-	struct allocation_sites sites = {.view = STACK_VIEW_MERGED};
-	struct database *database = &sqlite->database;
-
-	if (!peak.is_known)
-		return;
-	torsh_database_fill(database, INSERT_PEAK);
-	torsh_database_known(database, peak.process, peak.process ? peak.process->number : 0);
-	torsh_database_number(database, peak.at_ns);
-	torsh_database_number(database, peak.bytes);
-	torsh_database_number(database, peak.blocks);
-	torsh_database_insert(database);
-	torsh_peak_collect(&sites, &peak, trace->recording);
-	torsh_sites_merge_stacks(&sites, trace->symbols);
-	insert_all_sites(sqlite, &sites);
-	torsh_sites_free(&sites);
-}
-
 static void insert_peak_of_device(struct database *database, const struct tensor_device *device)
 {
 	char name[32];
@@ -340,7 +226,7 @@ static int insert_all(struct sqlite *sqlite)
 	insert_meta(sqlite);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		insert_process(sqlite, trace->processes[i]);
-	insert_peak(sqlite);
+	torsh_sqlite_insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
 	rc = torsh_trace_walk(trace, &torsh_sqlite_span_visitor, &torsh_sqlite_device_visitor,
 			      sqlite);

@@ -47,4 +47,7 @@ extern const struct span_visitor torsh_sqlite_span_visitor; /* its context is th
 
 extern const struct device_visitor torsh_sqlite_device_visitor; /* its context is the sqlite */
 
+/* Insert the peak of the heap, and who held it. */
+void torsh_sqlite_insert_peak(struct sqlite *sqlite);
+
 #endif

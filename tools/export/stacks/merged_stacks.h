@@ -9,7 +9,7 @@
 #define TORSH_EXPORT_STACKS_MERGED_STACKS_H
 
 #include "tools/base/containers/hash_map.h"
-#include "tools/export/exporter.h"
+#include "tools/export/stacks/weighed_stacks.h"
 
 /* Where a stack's weights are counted. */
 struct stack_place {
@@ -18,15 +18,15 @@ struct stack_place {
 };
 
 struct merged_stacks {
-	struct stack_place *places; /* one for each sample, in their order */
+	struct stack_place *places; /* by the number of a stack */
 	char **labels;
 	size_t n_labels, labels_room;
 };
 
-/* Find the places of all samples of one process. totals: of the whole export, by weight. */
-void torsh_stacks_merge(struct merged_stacks *merged, const struct export_sample *samples, size_t n,
+/* Find the places of all stacks of one process. totals: of the whole export, by weight. */
+void torsh_stacks_merge(struct merged_stacks *merged, const struct weighed_stacks *stacks,
 			const struct export_value totals[N_EXPORT_WEIGHTS],
-			const struct recorded_process *process, struct symbols *symbols);
+			struct symbols *symbols);
 
 /* Free the places and the labels. */
 void torsh_stacks_merge_free(struct merged_stacks *merged);
@@ -43,9 +43,9 @@ struct folded_samples {
 	struct merged_stacks merged;
 };
 
-/* Merge the samples of one process, and fold their frames. The caller frees the result. */
-void torsh_samples_fold(struct folded_samples *folded, const struct export_sample *samples,
-			size_t n, const struct export_value totals[N_EXPORT_WEIGHTS],
+/* Merge the stacks of one process, and fold their frames. The caller frees the result. */
+void torsh_samples_fold(struct folded_samples *folded, const struct weighed_stacks *stacks,
+			const struct export_value totals[N_EXPORT_WEIGHTS],
 			struct symbols *symbols);
 
 /* Free the samples, with the labels and addresses they refer to. */

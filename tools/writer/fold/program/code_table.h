@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tools/writer/fold/tables/number_index.h"
+#include "tools/base/containers/number_index.h"
 #include "tools/writer/input/channel_view.h"
 
 /* Readers refuse larger numbers. */

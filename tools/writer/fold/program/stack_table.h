@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "agent/wire/channel.h"
-#include "tools/writer/fold/tables/number_index.h"
+#include "tools/base/containers/number_index.h"
 
 #define STACK_DEPTH_MAX CHANNEL_STACK_MAX
 

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "tools/writer/fold/tables/number_index.h"
+#include "tools/base/containers/number_index.h"
 
 /* Where the stacks of the sites are: the field of item 0, and the distance to the next. */
 struct site_stacks {

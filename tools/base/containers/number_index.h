@@ -6,8 +6,8 @@
  *
  * The index does not store whole hashes: before it grows, the owner hashes all its rows again.
  */
-#ifndef TORSH_WRITER_FOLD_TABLES_NUMBER_INDEX_H
-#define TORSH_WRITER_FOLD_TABLES_NUMBER_INDEX_H
+#ifndef TORSH_BASE_CONTAINERS_NUMBER_INDEX_H
+#define TORSH_BASE_CONTAINERS_NUMBER_INDEX_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +18,12 @@ struct number_index {
 	uint32_t number_mask; /* the bits of a slot that hold the number */
 	uint32_t number_bits;
 };
+
+/* Returns a hash of a pair of numbers, such as the parent and the address of a stack. */
+static inline uint32_t torsh_number_index_hash(uint32_t a, uint32_t b)
+{
+	return (uint32_t)((((uint64_t)a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
 
 /* Create an empty index. */
 void torsh_number_index_create(struct number_index *index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/tables/number_index.h"
+#include "tools/base/containers/number_index.h"
 
 #include <stdlib.h>
 

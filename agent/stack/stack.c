@@ -201,22 +201,23 @@ static inline bool is_suffix_at(const struct stack *s, const struct suffix *suff
 /* Replace the cached frames by those of the suffix, but for its first n, which are equal. */
 static inline void copy_suffix(struct stack *s, const struct suffix *suffix, uint32_t n)
 {
-	uint32_t at = suffix->n_kept + n, checks = s->frames[at - 1].n_checks;
+	uint32_t at = suffix->n_kept + n;
+	struct stack_frame inner = s->frames[at - 1];
 
 	for (const struct suffix_frame *f = &suffix->frames[n + 1];
 	     f <= &suffix->frames[suffix->n_frames]; f++, at++) {
-		s->list[checks++] = ip_check(f, f - 1);
+		s->list[inner.n_checks++] = ip_check(f, f - 1);
 		if (f->reads_bp)
-			s->list[checks++] = bp_check(f, f - 1);
-		s->frames[at] = (struct stack_frame){.sp = f->sp,
-						     .tagged_ip = f->tagged_ip,
-						     .bp = f->bp,
-						     .n_checks = checks,
-						     .needs_bp = f->needs_bp};
+			s->list[inner.n_checks++] = bp_check(f, f - 1);
+		inner.sp = f->sp;
+		inner.tagged_ip = f->tagged_ip;
+		inner.bp = f->bp;
+		inner.needs_bp = f->needs_bp;
+		s->frames[at] = inner;
 		s->ids[at] = f->id;
 	}
 	s->depth = at;
-	s->top = s->frames[at - 1];
+	s->top = inner;
 }
 
 /* Capture by a cached suffix that is_suffix_at. Returns false if frames outside of it changed. */

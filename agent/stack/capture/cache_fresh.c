@@ -79,27 +79,26 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 
 bool torsh_stack_cache_fresh(struct stack *s, uint32_t n_kept)
 {
-	const struct stack_frame *parent = n_kept ? &s->frames[n_kept - 1] : NULL;
-	struct step_frame outer = parent ? cached_at(s, n_kept - 1) : s->end;
-	bool needs_bp = parent && parent->needs_bp, are_simple = parent && !s->stepper.is_guessing;
-	uint32_t depth = n_kept, checks = parent ? parent->n_checks : 0;
+	struct stack_frame inner = n_kept ? s->frames[n_kept - 1] : (struct stack_frame){0};
+	struct step_frame outer = n_kept ? cached_at(s, n_kept - 1) : s->end;
+	bool are_simple = n_kept && !s->stepper.is_guessing;
+	uint32_t depth = n_kept;
 
 	for (uint32_t i = s->n_fresh; i-- > 0; depth++) {
-		const struct fresh_frame *fresh = &s->fresh[i];
+		uint64_t rule = s->fresh[i].rule;
 		struct step_frame f = fresh_at(s, i);
 
-		are_simple = are_simple && is_simple(fresh->rule);
-		checks = add_checks(s, f, outer, needs_bp, fresh->rule, checks);
-		needs_bp = is_bp_needed(needs_bp, fresh->rule);
-		s->frames[depth] = (struct stack_frame){.sp = f.sp,
-							.tagged_ip = f.tagged_ip,
-							.bp = f.bp,
-							.n_checks = checks,
-							.needs_bp = needs_bp};
-		s->ids[depth] = torsh_unwind_rule_id(fresh->rule);
+		are_simple = are_simple && is_simple(rule);
+		inner.sp = f.sp;
+		inner.tagged_ip = f.tagged_ip;
+		inner.bp = f.bp;
+		inner.n_checks = add_checks(s, f, outer, inner.needs_bp, rule, inner.n_checks);
+		inner.needs_bp = is_bp_needed(inner.needs_bp, rule);
+		s->frames[depth] = inner;
+		s->ids[depth] = torsh_unwind_rule_id(rule);
 		outer = f;
 	}
 	s->depth = depth;
-	s->top = s->frames[depth - 1];
+	s->top = inner;
 	return are_simple && s->n_fresh;
 }

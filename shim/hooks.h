@@ -33,6 +33,26 @@ void torsh_heap_allocated_unpaused(void *block, size_t size, enum alloc_entry en
  */
 void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry,
 				    const void *frame);
+
+/* The calling thread's producer, or a stand-in: agent/producer/producer.h. */
+struct producer;
+extern _Thread_local struct producer *torsh_producer_self;
+
+#define HOOK_STACK_AT 12288u /* where its stack lies behind a producer */
+
+/*
+ * Called before the real call by a hook that will record a block: the lines that it reads then are
+ * fetched meanwhile. Behind a stand-in there may be no memory: then nothing is fetched.
+ */
+static inline void torsh_heap_expect(void)
+{
+	const char *self = (const char *)torsh_producer_self;
+
+	__builtin_prefetch(self, 1);
+	__builtin_prefetch(self + 64, 1);
+	__builtin_prefetch(self + HOOK_STACK_AT, 1);
+}
+
 /*
  * Between the two calls, the calling thread's allocations belong to an allocator and are not
  * recorded. leave takes the result of enter.

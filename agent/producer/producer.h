@@ -28,6 +28,7 @@
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
 #include "shim/cpython/cpython.h"
+#include "shim/hooks.h"
 #include "shim/sys.h"
 
 enum producer_state {
@@ -77,10 +78,11 @@ struct producer {
 	struct python *python; /* NULL until needed; in torsh_producer_pages, as are the next two */
 	struct operators *operators; /* owned by collectors/torch/operator_events.c */
 	struct open_calls *open; /* owned by agent/producer/schedule.c */
-	struct codec codec; /* begins with what each event changes */
 	uint32_t slot;
-	struct producer_pages pages[PRODUCER_PAGES];
+	int tid;
 	struct producer *interrupt; /* NULL until a signal handler needs it */
+	struct codec codec; /* begins with what each event changes */
+	struct producer_pages pages[PRODUCER_PAGES];
 	uint64_t user; /* of the shared producer: the mark of the thread that used it last */
 	uint8_t *large; /* the slot's large ring, once mapped */
 	bool may_not_grow; /* no large ring could be mapped */
@@ -89,16 +91,17 @@ struct producer {
 	/* the next event is a restart: the encoder's state may not match what was sent */
 	bool is_torn;
 	uint32_t end_rounds; /* calls of the key's destructor so far */
-	int tid;
 	uint32_t n_opened; /* threads that had it so far, this one too */
 	struct heap_sampler sampler;
 };
 
 _Static_assert(offsetof(struct producer, stack) == 64 &&
-		       offsetof(struct producer, codec.addresses) <= 128,
+		       offsetof(struct producer, codec.addresses) == 128,
 	       "what each event needs is in two cache lines");
+_Static_assert(offsetof(struct producer, codec.changes) % 32 == 0,
+	       "a recent change is in one cache line");
 
-extern _Thread_local struct producer *torsh_producer_self;
+/* The calling thread's is torsh_producer_self (shim/hooks.h). */
 extern struct producer torsh_producer_not_created, torsh_producer_quiet, torsh_producer_mute,
 	torsh_producer_ended;
 

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "shim/hot.h"
+
 /*
  * A change of owner costs two producers a cache miss or two each, a fence costs one producer a
  * tenth of that: with fewer than some twenty events between two changes fences are cheaper.
@@ -16,7 +18,7 @@
 #define TRIES 1000u
 
 _Atomic uint64_t torsh_stamp_owner;
-_Atomic int torsh_stamp_is_slow;
+HOT _Atomic int torsh_stamp_is_slow;
 
 static _Atomic uint64_t no_lift;
 static struct clock_reference no_reference;

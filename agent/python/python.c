@@ -80,7 +80,7 @@ struct parting {
 
 static bool holds(const struct stack_view *view, uint32_t i, uintptr_t address)
 {
-	return view->sp[i] <= address && (i == 0 || address < view->sp[i - 1]);
+	return view->frames[i].sp <= address && (i == 0 || address < view->frames[i - 1].sp);
 }
 
 /* The native frame from number `from` on that contains address; guess is tried first. */
@@ -161,7 +161,7 @@ static void locate_by_address(struct python *python, const struct stack_view *vi
 
 static bool is_evaluation(const struct stack_view *view, uint32_t i)
 {
-	uint64_t ip = view->ip[i] & ((UINT64_C(1) << STACK_IP_BITS) - 1);
+	uint64_t ip = view->frames[i].tagged_ip & ((UINT64_C(1) << STACK_IP_BITS) - 1);
 
 	/* ip is a return address: it may follow the function's last call. */
 	return ip - 1 - torsh_cpython.eval_start < torsh_cpython.eval_bytes;

@@ -73,13 +73,13 @@ static __attribute__((noinline)) void grow(struct stack *s)
 
 void torsh_stack_view(const struct stack *s, struct stack_view *view)
 {
-	*view = (struct stack_view){
-		.depth = s->depth, .ids = s->ids, .sp = s->frames.sp, .ip = s->frames.tagged_ip};
+	*view = (struct stack_view){.depth = s->depth, .ids = s->ids, .frames = s->frames};
 }
 
 void torsh_stack_reset(struct stack *s)
 {
 	s->depth = 0;
+	s->top.sp = NO_FRAME;
 	s->is_anew = true;
 	s->is_too_deep = false;
 	s->stepper.low = s->stepper.high = 0;
@@ -114,31 +114,31 @@ static void keep_suffix(struct stack *s, uint32_t n_kept)
 	if (s->depth - n_kept > SUFFIX_FRAMES)
 		return;
 	number = torsh_suffixes_add(&s->suffixes,
-				    torsh_suffixes_pair(&s->suffixes, s->frames.sp[last],
-							s->frames.tagged_ip[last],
-							s->frames.tagged_ip[last - 1]),
+				    torsh_suffixes_pair(&s->suffixes, s->top.sp, s->top.tagged_ip,
+							s->frames[last - 1].tagged_ip),
 				    s->generation, &s->n_evicted);
 	suffix = &s->suffixes.entries[number];
 	suffix->n_kept = (uint16_t)n_kept;
-	suffix->first_check = (uint16_t)s->checks[n_kept - 1];
+	suffix->first_check = (uint16_t)s->frames[n_kept - 1].n_checks;
 	suffix->n_frames = (uint8_t)(s->depth - n_kept);
-	suffix->needs_bp = s->needs_bp[last];
-	suffix->sp = s->frames.sp[last];
-	suffix->tagged_ip = s->frames.tagged_ip[last];
+	suffix->needs_bp = s->top.needs_bp;
+	suffix->sp = s->top.sp;
+	suffix->tagged_ip = s->top.tagged_ip;
 	for (uint32_t i = n_kept - 1; i <= last; i++) {
 		struct suffix_frame *f = &suffix->frames[i - (n_kept - 1)];
+		const struct stack_frame *cached = &s->frames[i];
 
-		*f = (struct suffix_frame){.sp = s->frames.sp[i],
-					   .tagged_ip = s->frames.tagged_ip[i],
-					   .bp = s->frames.bp[i],
+		*f = (struct suffix_frame){.sp = cached->sp,
+					   .tagged_ip = cached->tagged_ip,
+					   .bp = cached->bp,
 					   .id = s->ids[i],
-					   .needs_bp = s->needs_bp[i]};
+					   .needs_bp = cached->needs_bp};
 		/* The first check is that of the return address. */
 		if (i < n_kept)
 			continue;
-		f->reads_bp = s->checks[i] - s->checks[i - 1] == 2;
-		if (!torsh_suffix_set_slots(f, s->frames.sp[i - 1], s->list[s->checks[i - 1]].slot,
-					    s->list[s->checks[i] - 1].slot)) {
+		f->reads_bp = cached->n_checks - cached[-1].n_checks == 2;
+		if (!torsh_suffix_set_slots(f, cached[-1].sp, s->list[cached[-1].n_checks].slot,
+					    s->list[cached->n_checks - 1].slot)) {
 			suffix->generation = 0;
 			return;
 		}
@@ -160,16 +160,20 @@ static inline struct check bp_check(const struct suffix_frame *f, const struct s
 	return (struct check){.slot = torsh_suffix_bp_slot(f, outer), .value = outer->bp};
 }
 
+/* Whether the frame of a cached suffix equals the one that is cached. */
+static inline bool is_same_frame(const struct stack_frame *cached, const struct suffix_frame *f)
+{
+	return cached->sp == f->sp && cached->tagged_ip == f->tagged_ip &&
+	       cached->needs_bp == f->needs_bp && (!f->needs_bp || cached->bp == f->bp);
+}
+
 /* Whether the suffix is where the cached frames end that the capture keeps. */
 static inline bool is_parent_cached(const struct stack *s, const struct suffix *suffix)
 {
-	const struct suffix_frame *parent = suffix->frames;
 	uint32_t i = suffix->n_kept - 1u;
 
-	return i < s->depth && s->frames.sp[i] == parent->sp &&
-	       s->frames.tagged_ip[i] == parent->tagged_ip && s->checks[i] == suffix->first_check &&
-	       s->needs_bp[i] == parent->needs_bp &&
-	       (!parent->needs_bp || s->frames.bp[i] == parent->bp);
+	return i < s->depth && is_same_frame(&s->frames[i], suffix->frames) &&
+	       s->frames[i].n_checks == suffix->first_check;
 }
 
 /* Whether a walk from at would go through the suffix, to its parent among the cached frames. */
@@ -194,31 +198,26 @@ static inline bool is_suffix_at(const struct stack *s, const struct suffix *suff
 	return true;
 }
 
-/* Whether the frame of a cached suffix equals the one that is cached at i. */
-static inline bool is_cached(const struct stack *s, uint32_t i, const struct suffix_frame *f)
-{
-	return i < s->depth && s->frames.sp[i] == f->sp && s->frames.tagged_ip[i] == f->tagged_ip &&
-	       s->needs_bp[i] == f->needs_bp && (!f->needs_bp || s->frames.bp[i] == f->bp);
-}
-
 /* Replace the cached frames by those of the suffix, but for its first n, which are equal. */
 static inline void copy_suffix(struct stack *s, const struct suffix *suffix, uint32_t n)
 {
-	uint32_t at = suffix->n_kept + n, checks = s->checks[at - 1];
+	uint32_t at = suffix->n_kept + n;
+	struct stack_frame inner = s->frames[at - 1];
 
 	for (const struct suffix_frame *f = &suffix->frames[n + 1];
 	     f <= &suffix->frames[suffix->n_frames]; f++, at++) {
-		s->list[checks++] = ip_check(f, f - 1);
+		s->list[inner.n_checks++] = ip_check(f, f - 1);
 		if (f->reads_bp)
-			s->list[checks++] = bp_check(f, f - 1);
-		s->frames.sp[at] = f->sp;
-		s->frames.tagged_ip[at] = f->tagged_ip;
-		s->frames.bp[at] = f->bp;
+			s->list[inner.n_checks++] = bp_check(f, f - 1);
+		inner.sp = f->sp;
+		inner.tagged_ip = f->tagged_ip;
+		inner.bp = f->bp;
+		inner.needs_bp = f->needs_bp;
+		s->frames[at] = inner;
 		s->ids[at] = f->id;
-		s->checks[at] = checks;
-		s->needs_bp[at] = f->needs_bp;
 	}
 	s->depth = at;
+	s->top = inner;
 }
 
 /* Capture by a cached suffix that is_suffix_at. Returns false if frames outside of it changed. */
@@ -230,7 +229,8 @@ static inline bool use_suffix(struct stack *s, uint32_t number, struct stack_del
 	if (n_kept + suffix->n_frames > STACK_MAX_FRAMES || s->is_too_deep ||
 	    torsh_checks_compare(s->list, suffix->first_check) != CHECKS_HOLD)
 		return false;
-	while (n < suffix->n_frames && is_cached(s, n_kept + n, &suffix->frames[n + 1]))
+	while (n < suffix->n_frames && n_kept + n < s->depth &&
+	       is_same_frame(&s->frames[n_kept + n], &suffix->frames[n + 1]))
 		n++;
 	delta->pop = s->depth - (n_kept + n);
 	delta->n_push = suffix->n_frames - n;
@@ -245,7 +245,7 @@ static inline bool capture_by_next(struct stack *s, const struct step_frame *at,
 				   struct stack_delta *delta)
 {
 	const struct suffix *entries = s->suffixes.entries;
-	const uint16_t *next = entries[s->suffixes.last].next;
+	const uint16_t *next = s->suffixes.next;
 
 	if (is_likely(is_suffix_at(s, &entries[next[0]], at)))
 		return use_suffix(s, next[0], delta);
@@ -294,8 +294,8 @@ static void check(struct stack *s)
 	uint32_t n = 0, i = s->depth, n_reference;
 
 	s->n_unchecked = 0;
-	while (i > 0 && has_unwind_info(s->frames.tagged_ip[i - 1]))
-		s->ours[n++] = torsh_untagged_ip(s->frames.tagged_ip[--i]);
+	while (i > 0 && has_unwind_info(s->frames[i - 1].tagged_ip))
+		s->ours[n++] = torsh_untagged_ip(s->frames[--i].tagged_ip);
 	n_reference = torsh_reference_walk(s->stepper.hook_sp, s->reference);
 	torsh_reference_compare(s->ours, n, s->reference, n_reference, i > 0);
 }
@@ -315,13 +315,12 @@ static inline bool is_fitting(const struct stack *s, uint32_t n_kept)
 	return depth <= STACK_MAX_FRAMES && !(s->is_too_deep && n_kept && depth < DEEP_FEWEST);
 }
 
-static inline bool is_unchanged(struct stack *s, const struct step_frame *at,
+static inline bool is_unchanged(const struct stack *s, const struct step_frame *at,
 				struct stack_delta *delta)
 {
-	uint32_t n = s->depth;
-
 	*delta = (struct stack_delta){.push = s->ids};
-	return n && matches_cached(s, at, &n);
+	return is_frame(&s->top, at) &&
+	       torsh_checks_compare(s->list, s->top.n_checks) == CHECKS_HOLD;
 }
 
 /* Capture by walking, as far as needed. */
@@ -343,8 +342,7 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 	delta->n_push = s->n_fresh;
 	delta->push = &s->ids[n_kept];
 	s->is_anew = false;
-	s->depth = n_kept;
-	if (s->n_fresh && torsh_stack_cache_fresh(s, n_kept))
+	if (torsh_stack_cache_fresh(s, n_kept))
 		keep_suffix(s, n_kept);
 }
 

@@ -13,6 +13,7 @@
 #ifndef TORSH_AGENT_STACK_STACK_H
 #define TORSH_AGENT_STACK_STACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,15 +59,23 @@ void torsh_stack_destroy(struct stack *stack);
  */
 void torsh_stack_capture(struct stack *stack, const void *frame, struct stack_delta *delta);
 
+#define STACK_IP_BITS 56
+
+/* A frame of the last capture. Two are a cache line. */
+struct stack_frame {
+	uintptr_t sp; /* its locals are from here up to the sp of the next outer one */
+	uint64_t tagged_ip; /* the return address is in the lower STACK_IP_BITS */
+	uintptr_t bp; /* counts only if needs_bp */
+	uint32_t n_checks; /* that prove everything outside of this frame */
+	bool needs_bp; /* bp affects this frame's step, or an outer one */
+};
+
 /* The stack of the last capture, outermost first; valid until the next one. */
 struct stack_view {
 	uint32_t depth;
 	const uint32_t *ids;
-	const uintptr_t *sp; /* a frame's locals are from here up to the sp of the next outer one */
-	const uint64_t *ip; /* in the lower STACK_IP_BITS */
+	const struct stack_frame *frames;
 };
-
-#define STACK_IP_BITS 56
 
 /* Fill *view from the last capture of stack. */
 void torsh_stack_view(const struct stack *stack, struct stack_view *view);

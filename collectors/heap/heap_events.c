@@ -27,7 +27,7 @@ static __attribute__((noinline)) void record_alloc(void *block, size_t size, enu
 
 	if (!producer)
 		return;
-	if (!is_elsewhere && torsh_next_has_usable_size)
+	if (!is_elsewhere && torsh_next.has_usable_size)
 		alloc.usable = torsh_next.malloc_usable_size(block);
 	torsh_producer_alloc(producer, &alloc, torsh_config.with_stack ? frame : NULL);
 	torsh_producer_leave(producer);

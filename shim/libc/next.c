@@ -29,7 +29,6 @@ static const char *problem, *allocator_path = "";
  */
 static const struct link_map *first_behind, *last_at_start, *allocators_map;
 
-HOT bool torsh_next_has_usable_size;
 uint32_t torsh_next_is_elsewhere;
 
 static void *boot_calloc(size_t n, size_t size)
@@ -154,7 +153,7 @@ static uint32_t find_elsewhere(const struct torsh_next *found)
 }
 
 /* Find out which library serves the program's heap, and whether its calls can be recorded. */
-static void inspect_allocator(const struct torsh_next *found)
+static void inspect_allocator(struct torsh_next *found)
 {
 	void *usable = torsh_symbol_heap(RTLD_NEXT, "malloc_usable_size");
 	const char *before_us = defined_before_us("malloc");
@@ -162,7 +161,7 @@ static void inspect_allocator(const struct torsh_next *found)
 	allocator_path = path_of((const void *)found->malloc);
 	allocators_map = torsh_objects_of((const void *)found->malloc);
 	torsh_next_is_elsewhere = find_elsewhere(found);
-	torsh_next_has_usable_size = usable && torsh_objects_of(usable) == allocators_map;
+	found->has_usable_size = usable && torsh_objects_of(usable) == allocators_map;
 	if (before_us) {
 		allocator_path = before_us;
 		problem =
@@ -197,7 +196,7 @@ static void use_jemalloc(struct torsh_next *next)
 				 torsh_next_at_start("__libc_single_threaded", NULL, &unused))) {
 		allocator_path = "torsh's jemalloc";
 		torsh_next_is_elsewhere = 0;
-		torsh_next_has_usable_size = true;
+		next->has_usable_size = true;
 	} else {
 		problem =
 			"heap: TORSH_PROFILER_ALLOCATOR=jemalloc has no effect: the agent was built without jemalloc";
@@ -227,8 +226,7 @@ static __attribute__((noinline)) int look_up_once(void)
 		return 1;
 	}
 	is_looking_up = true;
-#define IS_HEAPS(name) \
-	(offsetof(struct torsh_next, name) <= offsetof(struct torsh_next, malloc_usable_size))
+#define IS_HEAPS(name) (offsetof(struct torsh_next, name) <= offsetof(struct torsh_next, pvalloc))
 #define NEXT(result, name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
 #define NEXT_VOID(name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
 #include "shim/libc/next.def"

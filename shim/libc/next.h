@@ -7,12 +7,19 @@
 #define TORSH_SHIM_LIBC_NEXT_H
 
 #include <spawn.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+/* First what most calls need: one cache line. */
 struct torsh_next {
+	/*
+	 * malloc_usable_size belongs to the allocator that serves the program, so that it may be
+	 * called.
+	 */
+	alignas(64) bool has_usable_size;
 #define NEXT(result, name, parameters, arguments, stub) result(*name) parameters;
 #define NEXT_VOID(name, parameters, arguments, stub) void(*name) parameters;
 #include "shim/libc/next.def"
@@ -21,9 +28,6 @@ struct torsh_next {
 };
 
 extern struct torsh_next torsh_next;
-
-/* malloc_usable_size belongs to the allocator that serves the program, so that it may be called. */
-extern bool torsh_next_has_usable_size;
 
 /*
  * The functions of the aligned family, a bit for each that another library than malloc's defines.

@@ -79,26 +79,26 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 
 bool torsh_stack_cache_fresh(struct stack *s, uint32_t n_kept)
 {
-	struct step_frame outer = n_kept ? frame_at(&s->frames, n_kept - 1) : s->end;
-	bool needs_bp = n_kept && s->needs_bp[n_kept - 1],
-	     are_simple = n_kept && !s->stepper.is_guessing;
-	uint32_t depth = n_kept, checks = n_kept ? s->checks[n_kept - 1] : 0;
+	struct stack_frame inner = n_kept ? s->frames[n_kept - 1] : (struct stack_frame){0};
+	struct step_frame outer = n_kept ? cached_at(s, n_kept - 1) : s->end;
+	bool are_simple = n_kept && !s->stepper.is_guessing;
+	uint32_t depth = n_kept;
 
 	for (uint32_t i = s->n_fresh; i-- > 0; depth++) {
-		struct step_frame f = frame_at(&s->fresh, i);
-		uint64_t rule = s->fresh_rule[i];
+		uint64_t rule = s->fresh[i].rule;
+		struct step_frame f = fresh_at(s, i);
 
 		are_simple = are_simple && is_simple(rule);
-		checks = add_checks(s, f, outer, needs_bp, rule, checks);
-		needs_bp = is_bp_needed(needs_bp, rule);
-		s->frames.sp[depth] = f.sp;
-		s->frames.tagged_ip[depth] = f.tagged_ip;
-		s->frames.bp[depth] = f.bp;
-		s->checks[depth] = checks;
-		s->needs_bp[depth] = needs_bp;
+		inner.sp = f.sp;
+		inner.tagged_ip = f.tagged_ip;
+		inner.bp = f.bp;
+		inner.n_checks = add_checks(s, f, outer, inner.needs_bp, rule, inner.n_checks);
+		inner.needs_bp = is_bp_needed(inner.needs_bp, rule);
+		s->frames[depth] = inner;
 		s->ids[depth] = torsh_unwind_rule_id(rule);
 		outer = f;
 	}
 	s->depth = depth;
-	return are_simple;
+	s->top = inner;
+	return are_simple && s->n_fresh;
 }

@@ -7,6 +7,7 @@
 #ifndef TORSH_AGENT_STACK_CAPTURE_CACHED_STACK_H
 #define TORSH_AGENT_STACK_CAPTURE_CACHED_STACK_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,11 +36,12 @@ struct cached_rule {
 	uint64_t tagged_ip, rule; /* 0: none */
 };
 
-/* Frames by field: the walk compares stack pointers more often than anything else. */
-struct frames {
-	uintptr_t sp[STACK_MAX_FRAMES];
-	uint64_t tagged_ip[STACK_MAX_FRAMES];
-	uintptr_t bp[STACK_MAX_FRAMES];
+/* A frame of this capture, and the rule of the step out of it. */
+struct fresh_frame {
+	uintptr_t sp;
+	uint64_t tagged_ip;
+	uintptr_t bp;
+	uint64_t rule;
 };
 
 /* The large caches. */
@@ -49,16 +51,21 @@ struct grown {
 	struct cached_rule rules[1u << RULE_CACHE_BITS];
 };
 
+/*
+ * First what every capture reads: one cache line, which is enough to find the checks of the same
+ * stack as before, or the suffix that is likely next.
+ */
 struct stack {
 	uint32_t depth;
-	uint32_t n_fresh;
 	uint32_t generation; /* of the unwind rules that found the frames */
+	struct stack_frame top; /* the innermost frame again; without any its sp is NO_FRAME */
+	struct suffix_cache suffixes;
+	uint32_t n_fresh;
 	uint32_t n_unchecked; /* captures since the last comparison with the reference unwinder */
 	/* evictions from the small caches */
 	uint32_t n_evicted;
 	uint32_t rule_shift; /* for hashes: 64 less the bits of an index */
 	struct cached_rule *rules;
-	struct suffix_cache suffixes;
 	struct grown *grown; /* the large caches; NULL: the first ones are used */
 	bool is_anew; /* the next delta starts over */
 	bool is_too_deep; /* the outermost frame is the pseudo-address for that */
@@ -72,28 +79,33 @@ struct stack {
 	struct stepper stepper;
 
 	/* The last capture's, outermost first. */
+	alignas(64) struct stack_frame frames[STACK_MAX_FRAMES];
 	uint32_t ids[STACK_MAX_FRAMES + STACK_READABLE];
-	struct frames frames;
-	/* number of checks that prove everything outside of this frame */
-	uint32_t checks[STACK_MAX_FRAMES];
-	/* bp affects this frame's step, or an outer one */
-	bool needs_bp[STACK_MAX_FRAMES];
-	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
+	alignas(64) struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
 	struct suffix first_suffixes[N_FIRST_SUFFIXES];
 	uint16_t first_index[1u << FIRST_SUFFIX_PAIR_BITS][2];
-	struct cached_rule first_rules[1u << FIRST_RULE_CACHE_BITS];
+	alignas(64) struct cached_rule first_rules[1u << FIRST_RULE_CACHE_BITS];
 
 	/* New frames of this capture, innermost first. */
-	struct frames fresh;
-	uint64_t fresh_rule[STACK_MAX_FRAMES];
+	struct fresh_frame fresh[STACK_MAX_FRAMES];
 
 	uintptr_t ours[STACK_MAX_FRAMES], reference[REFERENCE_MAX_FRAMES];
 };
 
-static inline struct step_frame frame_at(const struct frames *frames, uint32_t i)
+_Static_assert(sizeof(struct stack_frame) == 32 && sizeof(struct fresh_frame) == 32,
+	       "two frames are a cache line");
+_Static_assert(offsetof(struct stack, suffixes.index) < 64, "what every capture reads");
+
+static inline struct step_frame cached_at(const struct stack *s, uint32_t i)
 {
 	return (struct step_frame){
-		.sp = frames->sp[i], .tagged_ip = frames->tagged_ip[i], .bp = frames->bp[i]};
+		.sp = s->frames[i].sp, .tagged_ip = s->frames[i].tagged_ip, .bp = s->frames[i].bp};
+}
+
+static inline struct step_frame fresh_at(const struct stack *s, uint32_t i)
+{
+	return (struct step_frame){
+		.sp = s->fresh[i].sp, .tagged_ip = s->fresh[i].tagged_ip, .bp = s->fresh[i].bp};
 }
 
 /* Like torsh_unwind_rules_find, with a cache. */
@@ -153,26 +165,32 @@ static inline uint32_t find_owner(const struct stack *s, uint32_t n_frames, uint
 {
 	do
 		n_frames--;
-	while (n_frames && s->checks[n_frames - 1] > position);
+	while (n_frames && s->frames[n_frames - 1].n_checks > position);
 	return n_frames;
+}
+
+/* Whether *at is the cached frame: as far as it affects outer steps. */
+static inline bool is_frame(const struct stack_frame *cached, const struct step_frame *at)
+{
+	return cached->sp == at->sp && cached->tagged_ip == at->tagged_ip &&
+	       (cached->bp == at->bp || !cached->needs_bp);
 }
 
 /*
  * Whether the n-th cached frame is the one at *at, and all outside of it is unchanged; else lowers
  * *n_left.
  */
-static inline bool matches_cached(struct stack *s, const struct step_frame *at, uint32_t *n_left)
+static inline bool matches_cached(const struct stack *s, const struct step_frame *at,
+				  uint32_t *n_left)
 {
-	uint32_t i = *n_left - 1, differing;
+	const struct stack_frame *cached = &s->frames[*n_left - 1];
+	uint32_t differing;
 
-	if (s->frames.sp[i] != at->sp || s->frames.tagged_ip[i] != at->tagged_ip ||
-	    (s->frames.bp[i] != at->bp && s->needs_bp[i]))
+	if (!is_frame(cached, at))
 		return false;
-	differing = torsh_checks_compare(s->list, s->checks[i]);
-	if (is_likely(differing == CHECKS_HOLD)) {
-		s->frames.bp[i] = at->bp;
+	differing = torsh_checks_compare(s->list, cached->n_checks);
+	if (is_likely(differing == CHECKS_HOLD))
 		return true;
-	}
 	*n_left = find_owner(s, *n_left, differing);
 	return false;
 }
@@ -187,8 +205,8 @@ static inline bool matches_cached(struct stack *s, const struct step_frame *at, 
 uint32_t torsh_stack_walk(struct stack *s, struct step_frame at);
 
 /*
- * Replace the cached frames from n_kept on by the fresh ones. Returns whether the steps between
- * them are all common ones, so that they can be a suffix.
+ * Replace the cached frames from n_kept on by the fresh ones, if there are any. Returns whether
+ * these can be a suffix: the steps between them are all common ones.
  */
 bool torsh_stack_cache_fresh(struct stack *s, uint32_t n_kept);
 

@@ -48,6 +48,8 @@ uint32_t torsh_suffixes_add(struct suffix_cache *cache, uint32_t pair, uint32_t 
 	entry->generation = generation;
 	entry->pair = (uint16_t)pair;
 	entry->next[0] = entry->next[1] = 0;
+	if (n == cache->last)
+		cache->next[0] = cache->next[1] = 0;
 	ways[1] = ways[0];
 	ways[0] = (uint16_t)n;
 	return n;

@@ -46,12 +46,13 @@ _Static_assert(sizeof(struct suffix_frame) == 32 && sizeof(struct suffix) % 64 =
  */
 struct suffix_cache {
 	struct suffix *entries;
+	uint16_t next[2]; /* as in the last entry, which itself needs not be read */
+	uint16_t last; /* that the last capture used or added */
 	uint16_t (*index)[2];
 	uint32_t n_entries, n_used;
 	uint32_t n_populated; /* entries in pages that exist, or will exist once they are used */
 	uint32_t shift; /* for hashes: 64 less the bits of a pair's number */
 	uint32_t oldest; /* the next to be replaced once all are used */
-	uint16_t last; /* that the last capture used or added */
 };
 
 /* Use these entries, the first n_populated in populated pages, and this index, all zeroed. */
@@ -85,13 +86,16 @@ static inline void torsh_suffixes_follow(struct suffix_cache *cache, uint32_t n)
 {
 	struct suffix *last = &cache->entries[cache->last];
 	const struct suffix *entry = &cache->entries[n];
-	const char *next = (const char *)&cache->entries[entry->next[0]];
+	const char *next;
 
-	if (last->next[0] != n) {
-		last->next[1] = last->next[0];
+	if (cache->next[0] != n) {
+		last->next[1] = cache->next[0];
 		last->next[0] = (uint16_t)n;
 	}
 	cache->last = (uint16_t)n;
+	cache->next[0] = entry->next[0];
+	cache->next[1] = entry->next[1];
+	next = (const char *)&cache->entries[entry->next[0]];
 	__builtin_prefetch(next);
 	__builtin_prefetch(next + 64);
 	__builtin_prefetch(next + 128);

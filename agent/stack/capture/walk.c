@@ -16,11 +16,11 @@ static void append_cut(struct stack *s, uintptr_t ip, enum ip_tag variety)
 	uint64_t tagged_ip = torsh_tagged_ip(ip, variety),
 		 rule = torsh_unwind_rules_find(tagged_ip);
 
-	s->fresh.sp[s->n_fresh] = NO_FRAME;
-	s->fresh.tagged_ip[s->n_fresh] = tagged_ip;
-	s->fresh.bp[s->n_fresh] = 0;
-	s->fresh_rule[s->n_fresh++] =
-		rule ? rule : torsh_unwind_rules_compile(tagged_ip, &s->stepper.recent);
+	s->fresh[s->n_fresh++] = (struct fresh_frame){
+		.sp = NO_FRAME,
+		.tagged_ip = tagged_ip,
+		.rule = rule ? rule : torsh_unwind_rules_compile(tagged_ip, &s->stepper.recent),
+	};
 }
 
 /* The walk reached an end of the stack, stepping from the last fresh frame to *at. */
@@ -32,8 +32,8 @@ static void finish_walk(struct stack *s, enum step_result result, const struct s
 		return;
 	torsh_count(COUNTER_captures_cut);
 	if (result == STEP_NOWHERE && s->n_fresh > 1)
-		s->fresh_rule[--s->n_fresh - 1] |= RULE_UNPROVABLE;
-	append_cut(s, torsh_untagged_ip(s->fresh.tagged_ip[s->n_fresh - 1]),
+		s->fresh[--s->n_fresh - 1].rule |= RULE_UNPROVABLE;
+	append_cut(s, torsh_untagged_ip(s->fresh[s->n_fresh - 1].tagged_ip),
 		   result == STEP_CUT_UNKNOWN ? IP_TAG_CUT_UNKNOWN : IP_TAG_CUT_BAD);
 }
 
@@ -42,7 +42,7 @@ static void finish_deep_walk(struct stack *s)
 	s->is_too_deep = true;
 	s->end = (struct step_frame){.sp = NO_FRAME};
 	s->n_fresh = DEEP_KEPT;
-	s->fresh_rule[DEEP_KEPT - 1] |= RULE_LAST;
+	s->fresh[DEEP_KEPT - 1].rule |= RULE_LAST;
 	append_cut(s, 0, IP_TAG_CUT_DEEP);
 }
 
@@ -55,8 +55,8 @@ static __attribute__((noinline)) bool step_otherwise(struct stack *s, uint32_t n
 	enum step_result result;
 
 	s->n_fresh = n_fresh;
-	s->at = frame_at(&s->fresh, n_fresh - 1);
-	result = torsh_step(&s->stepper, &s->at, &s->fresh_rule[n_fresh - 1]);
+	s->at = fresh_at(s, n_fresh - 1);
+	result = torsh_step(&s->stepper, &s->at, &s->fresh[n_fresh - 1].rule);
 	if (result != STEP_NEXT)
 		finish_walk(s, result, &s->at);
 	return result == STEP_NEXT;
@@ -87,7 +87,7 @@ uint32_t torsh_stack_walk(struct stack *s, struct step_frame at)
 	for (uint32_t n = 0;;) {
 		uint64_t rule;
 
-		while (n_left && s->frames.sp[n_left - 1] < at.sp)
+		while (n_left && s->frames[n_left - 1].sp < at.sp)
 			n_left--;
 		if (n_left && matches_cached(s, &at, &n_left)) {
 			s->n_fresh = n;
@@ -104,10 +104,8 @@ uint32_t torsh_stack_walk(struct stack *s, struct step_frame at)
 			finish_deep_walk(s);
 			return 0;
 		}
-		s->fresh.sp[n] = at.sp;
-		s->fresh.tagged_ip[n] = at.tagged_ip;
-		s->fresh.bp[n] = at.bp;
-		s->fresh_rule[n++] = rule;
+		s->fresh[n++] = (struct fresh_frame){
+			.sp = at.sp, .tagged_ip = at.tagged_ip, .bp = at.bp, .rule = rule};
 		if (!is_likely(!s->stepper.is_guessing && step_simply(&s->stepper, &at, rule))) {
 			if (!step_otherwise(s, n))
 				return 0;

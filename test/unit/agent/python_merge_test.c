@@ -72,7 +72,7 @@ static uint64_t tstate[16];
 /* the last frame ends where memory does, as it may in a chunk of the interpreter's */
 static uint64_t (*data)[FRAME_BYTES / 8];
 static uint64_t native_stack[MOST_NATIVE][NATIVE_WORDS];
-static uintptr_t sp[MOST_NATIVE];
+static struct stack_frame frames[MOST_NATIVE];
 static uint32_t sent[MOST_NATIVE + MOST_LINKS], n_sent, former[MOST_NATIVE], n_former;
 static struct python *python;
 
@@ -90,7 +90,7 @@ uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint32_t version,
 void torsh_stack_view(const struct stack *s, struct stack_view *view)
 {
 	(void)s;
-	*view = (struct stack_view){.depth = now.n_native, .ids = now.native_ids, .sp = sp};
+	*view = (struct stack_view){.depth = now.n_native, .ids = now.native_ids, .frames = frames};
 }
 
 static _Atomic uint64_t counters[N_COUNTERS];
@@ -239,7 +239,7 @@ static void begin(const struct cpython_layout *layout)
 	memset(&now, 0, sizeof(now));
 	n_sent = n_former = 0;
 	for (uint32_t i = 0; i < MOST_NATIVE; i++)
-		sp[i] = (uintptr_t)native_stack[MOST_NATIVE - 1 - i];
+		frames[i].sp = (uintptr_t)native_stack[MOST_NATIVE - 1 - i];
 	torsh_cpython.at = *layout;
 	torsh_cpython.this_thread = this_thread;
 	torsh_python_invalidate(python);

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Synthetic recordings of a training, with a known number of everything, and exports of them."""
 
-from harness import BUILD, expect_equal, json, run, scratch, torsh
+import os
+import subprocess
+
+from harness import BUILD, TORSH, clean_environment, expect_equal, json, run, scratch, torsh
 
 SYNTHETIC = BUILD / "test/synthetic"
 OPERATORS = 2000
@@ -39,3 +42,12 @@ def refused(recording, *arguments):
     expect_equal(result.returncode, 2, f"status of {arguments}")
     assert not path.exists() and not path.with_suffix(".tmp").exists(), f"{arguments} left something behind"
     return result.stderr.decode()
+
+
+def memory_of(*arguments):
+    """The most KiB that a torsh command took."""
+    started = subprocess.Popen([TORSH, *map(str, arguments)], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(started.pid, 0)
+    started.returncode = os.waitstatus_to_exitcode(status)
+    expect_equal(started.returncode, 0, "status")
+    return usage.ru_maxrss

@@ -15,8 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from exported import exported  # noqa: E402
-from memory_use import memory_of  # noqa: E402
+from exported import exported, memory_of  # noqa: E402
 from schema import expect_fits_file  # noqa: E402
 
 SPEEDSCOPE = ROOT / "test/lib/readers/speedscope.json"

@@ -8,8 +8,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
+from exported import memory_of  # noqa: E402
 from html_report import data_of, expect_sealed, opened, total, written  # noqa: E402
-from memory_use import memory_of  # noqa: E402
 
 SCREENS = BUILD / "test/screens"
 SYNTHETIC, ESCAPES, MANY_SITES = (PROGRAMS.parent / name for name in ("synthetic", "escapes", "many_sites"))

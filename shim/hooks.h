@@ -40,14 +40,20 @@ extern _Thread_local struct producer *torsh_producer_self;
 
 #define HOOK_STACK_AT 12288u /* where its stack lies behind a producer */
 
+/* Every block is recorded, not samples. Hidden as torsh_heap_exceptions. */
+extern bool torsh_heap_fetches __attribute__((visibility("hidden")));
+
 /*
- * Called before the real call by a hook that will record a block: the lines that it reads then are
+ * Called before the real call by a hook that is to record a block: the lines that it reads then are
  * fetched meanwhile. Behind a stand-in there may be no memory: then nothing is fetched.
  */
 static inline void torsh_heap_expect(void)
 {
-	const char *self = (const char *)torsh_producer_self;
+	const char *self;
 
+	if (!torsh_heap_fetches)
+		return;
+	self = (const char *)torsh_producer_self;
 	__builtin_prefetch(self, 1);
 	__builtin_prefetch(self + 64, 1);
 	__builtin_prefetch(self + HOOK_STACK_AT, 1);

@@ -33,32 +33,6 @@ void torsh_heap_allocated_unpaused(void *block, size_t size, enum alloc_entry en
  */
 void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry,
 				    const void *frame);
-
-/* The calling thread's producer, or a stand-in: agent/producer/producer.h. */
-struct producer;
-extern _Thread_local struct producer *torsh_producer_self;
-
-#define HOOK_STACK_AT 12288u /* where its stack lies behind a producer */
-
-/* Every block is recorded, not samples. Hidden as torsh_heap_exceptions. */
-extern bool torsh_heap_fetches __attribute__((visibility("hidden")));
-
-/*
- * Called before the real call by a hook that is to record a block: the lines that it reads then are
- * fetched meanwhile. Behind a stand-in there may be no memory: then nothing is fetched.
- */
-static inline void torsh_heap_expect(void)
-{
-	const char *self;
-
-	if (!torsh_heap_fetches)
-		return;
-	self = (const char *)torsh_producer_self;
-	__builtin_prefetch(self, 1);
-	__builtin_prefetch(self + 64, 1);
-	__builtin_prefetch(self + HOOK_STACK_AT, 1);
-}
-
 /*
  * Between the two calls, the calling thread's allocations belong to an allocator and are not
  * recorded. leave takes the result of enter.

@@ -81,7 +81,6 @@ static int open_channel(const struct channel *parent)
 			      : report_not_recorded("there is no memory to share with a writer",
 						    result);
 	torsh_channel_header_fill(process->channel.header);
-	torsh_heap_fetches = !torsh_config.heap_rate;
 	if (!parent)
 		torsh_channel_header_describe(&process->channel);
 	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING,

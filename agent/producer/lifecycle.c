@@ -37,8 +37,6 @@
 
 #define PRODUCER_BYTES ((sizeof(struct producer) + 4095) & ~(size_t)4095)
 
-_Static_assert(PRODUCER_BYTES == HOOK_STACK_AT, "hooks fetch the stack's first line");
-
 /* handlers that interrupt each other in hooks, including hooks that were abandoned */
 #define INTERRUPT_LEVELS 16
 

@@ -28,7 +28,6 @@
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
 #include "shim/cpython/cpython.h"
-#include "shim/hooks.h"
 #include "shim/sys.h"
 
 enum producer_state {
@@ -101,7 +100,7 @@ _Static_assert(offsetof(struct producer, stack) == 64 &&
 _Static_assert(offsetof(struct producer, codec.changes) % 32 == 0,
 	       "a recent change is in one cache line");
 
-/* The calling thread's is torsh_producer_self (shim/hooks.h). */
+extern _Thread_local struct producer *torsh_producer_self;
 extern struct producer torsh_producer_not_created, torsh_producer_quiet, torsh_producer_mute,
 	torsh_producer_ended;
 

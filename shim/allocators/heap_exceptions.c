@@ -3,4 +3,3 @@
 #include "shim/hot.h"
 
 HOT int torsh_heap_exceptions;
-HOT bool torsh_heap_fetches;

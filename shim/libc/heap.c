@@ -40,7 +40,6 @@ EXPORT void *malloc(size_t n)
 
 	if (torsh_pause_is_own())
 		return torsh_next.malloc(n);
-	torsh_heap_expect();
 	p = torsh_next.malloc(n);
 	record(p, n, ALLOC_MALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
@@ -52,7 +51,6 @@ EXPORT void *calloc(size_t n, size_t size)
 
 	if (torsh_pause_is_own())
 		return torsh_next.calloc(n, size);
-	torsh_heap_expect();
 	p = torsh_next.calloc(n, size);
 	/* If the product overflows the real calloc has failed. */
 	record(p, n * size, ALLOC_CALLOC, HOOK_CALLER, HOOK_FRAME);
@@ -164,10 +162,8 @@ static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const 
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
 {
-	int error;
+	int error = torsh_next.posix_memalign(out, alignment, n);
 
-	torsh_heap_expect();
-	error = torsh_next.posix_memalign(out, alignment, n);
 	if (!error)
 		record_aligned(*out, n, NEXT_POSIX_MEMALIGN, HOOK_CALLER, HOOK_FRAME);
 	return error;

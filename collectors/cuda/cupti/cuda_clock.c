@@ -20,6 +20,8 @@
 #define READ_EVERY_NS 10000000u
 #define N_TRIES 5
 #define N_ERAS 4u
+/* readings closer than this give no rate of a clock in other units */
+#define RATE_NS 1000000u
 /* a time further beyond the readings is not on this clock */
 #define MARGIN_NS UINT64_C(3600000000000)
 
@@ -34,6 +36,7 @@ struct reading {
  */
 struct era {
 	bool is_own;
+	cupti_clock *clock; /* what the client registered */
 	struct reading first; /* for the rate of a clock in other units */
 	struct reading readings[N_READINGS];
 	uint32_t n_readings; /* total; the last N_READINGS are kept */
@@ -44,6 +47,8 @@ struct era {
 static struct cuda_lock lock; /* guards what follows */
 static struct era eras[N_ERAS] = {{.is_own = 1}};
 static uint32_t n_eras = 1; /* total; the last one is current */
+/* Odd while a clock is registered: a reading during which it changes is of either clock. */
+static _Atomic uint32_t n_changes;
 static _Atomic uint64_t widest_ns, largest_step_ns; /* read without it */
 
 static _Atomic uint64_t next_reading_ns;
@@ -77,12 +82,34 @@ static void measure_step(const struct reading *a, const struct reading *b)
 	largest_step_ns = size > largest_step_ns ? size : largest_step_ns;
 }
 
-static void keep(const struct reading *reading, uint64_t width_ns)
+/*
+ * A reading with the width of its bracket: of the client's clock, or of CUPTI's if that is NULL,
+ * where the width is UINT64_MAX if CUPTI gives none.
+ */
+static struct reading read_both(cupti_clock *clock, uint64_t *width_ns)
 {
-	struct era *era;
+	struct reading best = {0};
 
-	torsh_cuda_lock(&lock);
-	era = era_at(n_eras - 1);
+	*width_ns = UINT64_MAX;
+	for (int i = 0; i < N_TRIES; i++) {
+		uint64_t before = torsh_cuda_monotonic_ns(), stamp, took;
+
+		if (clock)
+			stamp = clock();
+		else if (torsh_cupti.GetTimestamp(&stamp))
+			break;
+		took = torsh_cuda_monotonic_ns() - before;
+		if (took >= *width_ns)
+			continue;
+		*width_ns = took;
+		best = (struct reading){.stamp = stamp, .monotonic_ns = before + took / 2};
+	}
+	return best;
+}
+
+/* With the lock. */
+static void keep(struct era *era, const struct reading *reading, uint64_t width_ns)
+{
 	if (era->n_readings && era->is_own)
 		measure_step(reading_at(era, era->n_readings - 1), reading);
 	if (!era->n_readings)
@@ -91,15 +118,14 @@ static void keep(const struct reading *reading, uint64_t width_ns)
 		era->is_set_back = true;
 	widest_ns = width_ns > widest_ns ? width_ns : widest_ns;
 	era->readings[era->n_readings++ % N_READINGS] = *reading;
-	torsh_cuda_unlock(&lock);
 }
 
 void torsh_cuda_clock_read(int now)
 {
 	uint64_t at_ns = torsh_cuda_monotonic_ns();
-	uint64_t due_ns = atomic_load_explicit(&next_reading_ns, memory_order_relaxed),
-		 best_ns = UINT64_MAX;
-	struct reading best = {0};
+	uint64_t due_ns = atomic_load_explicit(&next_reading_ns, memory_order_relaxed), width_ns;
+	struct reading reading;
+	uint32_t change;
 
 	if (!now && at_ns < due_ns)
 		return;
@@ -107,18 +133,14 @@ void torsh_cuda_clock_read(int now)
 	if (!atomic_compare_exchange_strong(&next_reading_ns, &due_ns, at_ns + READ_EVERY_NS) &&
 	    !now)
 		return;
-	for (int i = 0; i < N_TRIES; i++) {
-		uint64_t before = torsh_cuda_monotonic_ns(), stamp, took;
-
-		if (torsh_cupti.GetTimestamp(&stamp))
-			return;
-		took = torsh_cuda_monotonic_ns() - before;
-		if (took >= best_ns)
-			continue;
-		best_ns = took;
-		best = (struct reading){.stamp = stamp, .monotonic_ns = before + took / 2};
-	}
-	keep(&best, best_ns);
+	change = n_changes;
+	reading = read_both(NULL, &width_ns);
+	if (width_ns == UINT64_MAX)
+		return;
+	torsh_cuda_lock(&lock);
+	if (n_changes == change && !(change & 1))
+		keep(era_at(n_eras - 1), &reading, width_ns);
+	torsh_cuda_unlock(&lock);
 	torsh_cuda_ticks_anchor();
 }
 
@@ -134,13 +156,19 @@ uint64_t torsh_cuda_clock_now(void)
 
 void torsh_cuda_clock_change(cupti_clock *clock)
 {
+	struct reading reading;
+	uint64_t width_ns;
+
 	torsh_cuda_clock_read(1);
-	if (torsh_cupti.ActivityRegisterTimestampCallback(clock))
-		return;
-	torsh_cuda_lock(&lock);
-	*era_at(n_eras++) = (struct era){0};
-	torsh_cuda_unlock(&lock);
-	torsh_cuda_clock_read(1);
+	n_changes++;
+	if (!torsh_cupti.ActivityRegisterTimestampCallback(clock)) {
+		reading = read_both(clock, &width_ns);
+		torsh_cuda_lock(&lock);
+		*era_at(n_eras) = (struct era){.clock = clock};
+		keep(era_at(n_eras++), &reading, width_ns);
+		torsh_cuda_unlock(&lock);
+	}
+	n_changes++;
 }
 
 static bool is_between(const struct era *era, uint32_t later, uint64_t stamp)
@@ -219,7 +247,7 @@ static uint64_t moment_in(struct era *era, uint64_t stamp)
 }
 
 /* The latest era with a clock that can have this stamp, or NULL; with the lock. */
-static const struct era *find_era(uint64_t stamp, uint64_t *moment)
+static struct era *find_era(uint64_t stamp, uint64_t *moment)
 {
 	for (uint32_t i = n_eras; i && i + N_ERAS > n_eras; i--) {
 		*moment = moment_in(era_at(i - 1), stamp);
@@ -230,13 +258,39 @@ static const struct era *find_era(uint64_t stamp, uint64_t *moment)
 	return NULL;
 }
 
+/* With the lock, as all that follows. */
+static bool has_rate(const struct era *era)
+{
+	return era->is_own || reading_at(era, era->n_readings - 1)->monotonic_ns -
+				      era->first.monotonic_ns >= RATE_NS;
+}
+
+/*
+ * Wait until a clock in other units has a rate, once for each. CUPTI may hold its locks: the
+ * client's function is called directly, as CUPTI does there, too.
+ */
+static void wait_for_rate(struct era *era)
+{
+	struct reading reading;
+	uint64_t width_ns;
+
+	do
+		reading = read_both(era->clock, &width_ns);
+	while (reading.monotonic_ns - era->first.monotonic_ns < RATE_NS);
+	keep(era, &reading, width_ns);
+}
+
 int torsh_cuda_clock_span(uint64_t start, uint64_t end, uint64_t *begin_ns, uint64_t *duration_ns)
 {
-	const struct era *era;
+	struct era *era;
 	double rate;
 
 	torsh_cuda_lock(&lock);
 	era = find_era(start, begin_ns);
+	if (era && !has_rate(era)) {
+		wait_for_rate(era);
+		era = find_era(start, begin_ns);
+	}
 	rate = era && !era->is_own ? rate_of(era) : 1;
 	torsh_cuda_unlock(&lock);
 	*duration_ns = rate == 1 ? end - start : (uint64_t)((double)(end - start) * rate + 0.5);

@@ -331,8 +331,8 @@ void torsh_agent_exiting(int status, uint32_t how)
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
 	refresh_filters(header);
 	/* A forked child leaves the writer to its parent. */
-	if (!header->forked_from && !report_if_abandoned(header))
-		torsh_exit_wait(header, torsh_session_has_begun_by(header));
+	if (header->forked_from || !report_if_abandoned(header))
+		torsh_exit_wait(header, !header->forked_from && torsh_session_has_begun_by(header));
 }
 
 /*

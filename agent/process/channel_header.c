@@ -98,6 +98,8 @@ void torsh_channel_header_fill(struct channel_header *header)
 	header->clock =
 		torsh_producer_clock_is_monotonic ? CHANNEL_CLOCK_MONOTONIC : CHANNEL_CLOCK_TSC;
 	header->stamp_shift = CHANNEL_STAMP_SHIFT;
+	header->wants_verdicts = torsh_config.reachability && !torsh_config.heap_rate &&
+				 torsh_config.activities & ACTIVITY_HEAP;
 	torsh_clocks_read(header);
 }
 

@@ -23,6 +23,7 @@ HOT struct config torsh_config = {
 	.with_stack = 1,
 	.follow = 1,
 	.summary = 1,
+	.reachability = 1,
 	.record_shapes = 1,
 	.with_modules = 1,
 	.with_flops = 1,

@@ -20,7 +20,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 9u
+#define CHANNEL_VERSION 10u
 
 #define CHANNEL_HEADER_BYTES 8192u
 /* slots; a thread takes one, and its interrupted hooks may take a second */
@@ -91,6 +91,7 @@ enum channel_exit_wish {
 	EXIT_SUMMARY = 1, /* the text to print */
 	EXIT_EXPORTS = 2, /* the exports at the end of a run */
 	EXIT_WHOLE = 4, /* the file: the writer can't outlive the process */
+	EXIT_VERDICTS = 8, /* which of its blocks can be reached: read from its memory */
 };
 
 #define CHANNEL_EXIT_TEXT_BYTES 2048u
@@ -196,6 +197,7 @@ struct channel_header {
 	 */
 	uint64_t heap_rate;
 	uint64_t heap_counts_offset;
+	uint32_t wants_verdicts; /* 1: it waits at its exit for EXIT_VERDICTS */
 
 	/*
 	 * High-water marks of the tables: entries below are claimed; each table states when they

@@ -158,6 +158,7 @@ static error_t parse_sites(int key, char *argument, struct argp_state *state)
 	case KEY_SORT:
 		options->order = (enum sites_order)torsh_argument_choice(
 			state, "sort", order_names, N_NAMES(order_names), argument);
+		options->has_order = true;
 		return 0;
 	case KEY_MIN_BYTES:
 		options->min_bytes = torsh_argument_size(state, "min-bytes", argument);

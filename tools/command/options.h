@@ -29,6 +29,7 @@ struct read_options {
 	size_t depth; /* 0: all frames */
 	bool has_depth, is_verbose;
 	enum sites_order order;
+	bool has_order; /* it was given */
 	enum stack_view view;
 	struct suppress suppress;
 	struct steps_choice steps;

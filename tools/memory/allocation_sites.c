@@ -31,6 +31,10 @@ void torsh_sites_merge_into(struct allocation_site *to, const struct allocation_
 	to->variance.blocks += from->variance.blocks;
 	to->variance.bytes += from->variance.bytes;
 	to->usable_bytes += from->usable_bytes;
+	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
+		to->classes.blocks[i] += from->classes.blocks[i];
+		to->classes.bytes[i] += from->classes.bytes[i];
+	}
 	to->is_of_tensors = to->is_of_tensors || from->is_of_tensors;
 	if (to->operator!= from->operator)
 		to->operator= PROFILE_SEVERAL;

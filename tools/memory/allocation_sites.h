@@ -23,13 +23,18 @@ enum sites_of {
 	SITES_MAPPED, /* address space at the moment when most was mapped */
 };
 
-enum sites_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST };
+enum sites_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST, ORDER_LOST };
 
 /* The kind of an allocation site's blocks, if it is reported. */
 enum holder_what {
 	SITE_OF_BLOCKS,
 	SITE_OF_TENSORS, /* allocated by a framework's allocator */
 	SITE_OF_CACHE, /* reserved by such an allocator, and not allocated */
+};
+
+/* Blocks and bytes by class. */
+struct class_sums {
+	uint64_t blocks[N_BLOCK_CLASSES], bytes[N_BLOCK_CLASSES];
 };
 
 struct allocation_site {
@@ -41,6 +46,7 @@ struct allocation_site {
 	uint64_t usable_bytes; /* valid if usable_is_known */
 	uint64_t first_ns, last_ns; /* valid if has_times */
 	bool usable_is_known, has_times;
+	struct class_sums classes; /* of its blocks, by whether they can be reached; set only for leaks */
 	bool is_arena; /* an arena of CPython: torsh_sites_mark_arenas */
 	/* some of the blocks were a framework's tensors; set only for growth */
 	bool is_of_tensors;
@@ -130,7 +136,10 @@ int torsh_sites_compare_order(enum sites_order order, const struct allocation_si
 /* Compare the process and the kind of blocks: sites that differ in these are never merged. */
 int torsh_sites_compare_kinds(const struct allocation_site *a, const struct allocation_site *b);
 
-/* Sort the largest first (ORDER_FIRST: oldest first); ties by bytes, process and stack. */
+/*
+ * Sort the largest first (ORDER_FIRST: oldest first; ORDER_LOST: what is lost); ties by bytes,
+ * process and stack.
+ */
 void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order);
 
 /*

@@ -12,6 +12,12 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+static uint64_t lost_bytes(const struct allocation_site *site)
+{
+	return site->bytes - site->classes.bytes[BLOCKS_POSSIBLE] -
+	       site->classes.bytes[BLOCKS_REACHABLE];
+}
+
 static int compare_for(enum sites_order order, const struct allocation_site *a,
 		       const struct allocation_site *b)
 {
@@ -26,6 +32,8 @@ static int compare_for(enum sites_order order, const struct allocation_site *a,
 		return compare_numbers(a->first_ns, b->first_ns);
 	case ORDER_LAST:
 		return compare_numbers(b->last_ns, a->last_ns);
+	case ORDER_LOST:
+		return compare_numbers(lost_bytes(b), lost_bytes(a));
 	}
 	return 0;
 }

@@ -35,9 +35,8 @@ static bool can_have_row(struct recording *recording, const struct recorded_proc
 	return torsh_load_can_reach(recording, n_known, stack, sizeof(uint32_t));
 }
 
-/* Returns the row of that stack, and creates it if it is new. NULL: the number is out of range. */
-static void *take_row(struct recording *recording, const struct recorded_process *process,
-		      struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
+void *torsh_load_row(struct recording *recording, const struct recorded_process *process,
+		     struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
 	void *known;
 	char *row;
@@ -56,7 +55,7 @@ static void *take_row(struct recording *recording, const struct recorded_process
 	return row;
 }
 
-static void clear_rows(struct recorded_rows *rows)
+void torsh_load_clear_rows(struct recorded_rows *rows)
 {
 	torsh_row_index_destroy(&rows->row_of);
 	free(rows->items);
@@ -244,7 +243,7 @@ static void begin_live(struct recorded_process *process, const Torsh__Live *row)
 {
 	/* A large table comes in several messages with the same time. */
 	if (!process->has_live || row->at_ns != process->live_ns) {
-		clear_rows(&process->live);
+		torsh_load_clear_rows(&process->live);
 		process->n_live_groups = 0;
 	}
 	process->has_live = true;
@@ -266,7 +265,7 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 	}
 	begin_live(process, row);
 	for (size_t i = 0; i < n; i++, at_group += n_groups) {
-		struct recorded_live *live = take_row(recording, process, &process->live,
+		struct recorded_live *live = torsh_load_row(recording, process, &process->live,
 						      row->stack[i], sizeof(struct recorded_live));
 
 		n_groups = number_at(row->group_count, row->n_group_count, i);
@@ -299,7 +298,7 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 
 static void begin_growth(struct recorded_process *process, const Torsh__Growth *row)
 {
-	clear_rows(&process->survivors);
+	torsh_load_clear_rows(&process->survivors);
 	process->steps = (struct profile_steps){
 		.rule = row->rule,
 		.n_parts = row->part_count,
@@ -326,7 +325,7 @@ void torsh_load_growth(struct recording *recording, const Torsh__Growth *row)
 		begin_growth(process, row);
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_survivors *survivors =
-			take_row(recording, process, &process->survivors, stacks[i],
+			torsh_load_row(recording, process, &process->survivors, stacks[i],
 				 sizeof(struct recorded_survivors));
 
 		if (survivors)
@@ -367,7 +366,7 @@ void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_mapping *mapping =
-			take_row(recording, process, &process->mappings, row->stack[i],
+			torsh_load_row(recording, process, &process->mappings, row->stack[i],
 				 sizeof(struct recorded_mapping));
 
 		if (!mapping)
@@ -418,7 +417,7 @@ static void load_joint_sum(struct recording *recording, const Torsh__Joint *row)
 	if (joint->is_there && joint->peak_number == row->peak_number)
 		return;
 	for (size_t i = 0; i < recording->n_processes; i++)
-		clear_rows(&recording->processes[i]->session_usages);
+		torsh_load_clear_rows(&recording->processes[i]->session_usages);
 	*joint = (struct recorded_session){
 		.is_there = true,
 		.peak_number = row->peak_number,
@@ -444,7 +443,7 @@ void torsh_load_joint(struct recording *recording, const Torsh__Joint *row)
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_session_usage *share =
-			take_row(recording, process, &process->session_usages, row->stack[i],
+			torsh_load_row(recording, process, &process->session_usages, row->stack[i],
 				 sizeof(struct recorded_session_usage));
 
 		if (share)

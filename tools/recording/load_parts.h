@@ -73,6 +73,16 @@ void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row);
 /* Load a Stacks row. */
 void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row);
 
+/*
+ * Returns the row of that stack, and creates it, with all but its stack zero, if it is new. NULL:
+ * the number is out of range.
+ */
+void *torsh_load_row(struct recording *recording, const struct recorded_process *process,
+		     struct recorded_rows *rows, uint32_t stack, size_t item_bytes);
+
+/* Remove all rows. */
+void torsh_load_clear_rows(struct recorded_rows *rows);
+
 /* Load a StackTotals row. */
 void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *row);
 
@@ -81,6 +91,9 @@ void torsh_load_heap(struct recording *recording, const Torsh__Heap *row);
 
 /* Load a Live row. */
 void torsh_load_live(struct recording *recording, const Torsh__Live *row);
+
+/* Load a Verdicts row. */
+void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row);
 
 /* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);

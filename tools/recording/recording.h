@@ -72,6 +72,23 @@ struct recorded_live {
 	size_t group, n_groups; /* in the process's live_groups; 0: none are known */
 };
 
+/* Verdicts on blocks, numbered as in the recording: see Verdicts. */
+enum block_class {
+	BLOCKS_UNKNOWN, /* not judged */
+	BLOCKS_LOST,
+	BLOCKS_INDIRECT, /* lost with another block */
+	BLOCKS_POSSIBLE, /* only pointers to their inside are left */
+	BLOCKS_REACHABLE,
+	BLOCKS_FREED_AT_EXIT, /* reachable when the exit began, and freed since */
+	N_BLOCK_CLASSES
+};
+
+/* Blocks of one stack by their class. */
+struct recorded_verdict {
+	uint32_t stack;
+	uint64_t blocks[N_BLOCK_CLASSES], bytes[N_BLOCK_CLASSES];
+};
+
 struct recorded_mapping {
 	uint32_t stack;
 	uint32_t seen;
@@ -190,6 +207,16 @@ struct recorded_rows {
 	struct row_index row_of; /* by stack */
 };
 
+/* What was found out about live blocks when the process ended. */
+struct recorded_verdicts {
+	bool is_tried, is_judged;
+	bool has_begin; /* what was live when its exit began was judged then */
+	char *reason; /* why it was not judged, or NULL */
+	uint64_t at_ns, stopped_ns, read_bytes;
+	uint32_t n_threads;
+	struct recorded_rows rows; /* struct recorded_verdict */
+};
+
 struct stack_views;
 
 /* A backward pass, up to the optimizer's call. */
@@ -288,6 +315,7 @@ struct recorded_process {
 	struct recorded_rows live; /* struct recorded_live */
 	struct recorded_live_group *live_groups;
 	size_t n_live_groups, live_groups_room;
+	struct recorded_verdicts verdicts;
 	struct profile_steps steps;
 	struct recorded_rows survivors; /* struct recorded_survivors */
 	struct recorded_vm vm;

@@ -34,7 +34,7 @@ def leaking():
 def the_leak_is_in_the_first_lines_of_few():
     lines = torsh("leaks", leaking()).splitlines()
     assert len(lines) <= 40, f"{len(lines)} lines"
-    assert lines[0].startswith("488 KiB leaked in 50 blocks, at 1 line of yours"), lines[0]
+    assert lines[0].startswith("488 KiB lost in 50 blocks, at 1 line of yours"), lines[0]
     assert "leaking.py:5 keep" in lines[3], lines[:4]
 
 

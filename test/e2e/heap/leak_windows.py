@@ -99,7 +99,7 @@ def steps_are_exact():
 def the_screen_says_what_is_counted():
     _, output = made()
     text = torsh("leaks", output, "--region", "train")
-    for words in ("leaked in 9 blocks", "window: ", "6 spans of it", "region train", "alive when their process ended"):
+    for words in ("lost in 9 blocks", "window: ", "6 spans of it", "region train", "alive when their process ended"):
         assert words in text, f"'{words}' is not in\n{text}"
     for wrong, words in ((("--region", "nobody"), 'no region "nobody"'), (("--since", "never"), 'no mark "never"'),
                          (("--steps", "99"), "no such steps"), (("--from", "2s", "--to", "1s"), "--from has to be before --to"),

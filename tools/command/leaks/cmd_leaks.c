@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh leaks: blocks that were not freed when their process ended. */
+#include <inttypes.h>
+
 #include "tools/base/die.h"
 #include "tools/command/command.h"
 #include "tools/command/leaks/leaks_view.h"
@@ -136,6 +138,27 @@ static void open_devices(struct device_reading *devices, const struct reading *r
 	torsh_device_refuse(&devices->memory, name);
 }
 
+char *torsh_leaks_why_unjudged(const struct leaks_view *view)
+{
+	const struct reading *reading = view->reading;
+
+	if (view->leaks.device)
+		return torsh_need_text("memory of devices is not judged");
+	if (view->leaks.at_exec)
+		return torsh_need_text("an exec is not waited for");
+	for (size_t i = 0; i < reading->n_processes; i++) {
+		const struct recorded_process *process = reading->processes[i];
+		const struct recorded_verdicts *verdicts = &process->verdicts;
+
+		if (verdicts->is_judged || !view->leaks.processes[i].blocks)
+			continue;
+		return torsh_need_text("process %" PRIu32 ": %s", process->pid,
+				       verdicts->reason ? verdicts->reason
+							: "it ended without waiting for that");
+	}
+	return NULL;
+}
+
 static void show_leaks(struct read_options *options, const struct reading *reading,
 		       const struct own_choice *choice)
 {
@@ -151,6 +174,8 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	};
 	struct device_reading devices;
 
+	if (!options->is_json && !options->has_order && !choice->device)
+		options->order = ORDER_LOST;
 	if (choice->device) {
 		open_devices(&devices, reading, choice->device);
 		view.leaks.devices = &devices.memory;

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/command/leaks/leaks_view.h"
+
+#include <stdlib.h>
+
+#include "tools/frames/blamed_line.h"
+#include "tools/frames/short_name.h"
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
-
-static void emit_leak(struct json_writer *json, const struct allocation_site *site)
-{
-	torsh_parts_begin_site(json, site);
-	torsh_json_put_known(json, "usable_bytes", site->usable_is_known, site->usable_bytes);
-	torsh_json_put_known(json, "first_ns", site->has_times, site->first_ns);
-	torsh_json_put_known(json, "last_ns", site->has_times, site->last_ns);
-	torsh_parts_emit_stack(json, site->frames, site->n_frames);
-	torsh_json_end_object(json);
-}
 
 static void put_amount(struct json_writer *json, uint64_t bytes, uint64_t blocks)
 {
@@ -29,6 +24,45 @@ static void emit_amount(struct json_writer *json, const char *name, bool is_know
 	torsh_json_put_known(json, "bytes", is_known, bytes);
 	torsh_json_put_known(json, "blocks", is_known, blocks);
 	torsh_json_end_object(json);
+}
+
+static void emit_class_sums(struct json_writer *json, const char *name,
+			    const struct class_sums *sums)
+{
+	torsh_json_begin_object(json, name);
+	for (int i = 0; i < BLOCKS_FREED_AT_EXIT; i++)
+		emit_amount(json, torsh_block_class_name((enum block_class)i), true, sums->bytes[i],
+			    sums->blocks[i]);
+	torsh_json_end_object(json);
+}
+
+static void emit_leak(struct json_writer *json, const struct allocation_site *site)
+{
+	struct blamed_line blamed = torsh_blamed_line(site->frames, site->n_frames,
+						      torsh_working_directory());
+
+	torsh_parts_begin_site(json, site);
+	torsh_json_put_text(json, "class", torsh_block_class_name(torsh_block_class_of(site)));
+	emit_class_sums(json, "classes", &site->classes);
+	torsh_json_put_name(json, "user_frame");
+	torsh_parts_emit_user_frame(json, blamed.is_own ? site->frames[blamed.where] : NULL);
+	torsh_json_put_known(json, "usable_bytes", site->usable_is_known, site->usable_bytes);
+	torsh_json_put_known(json, "first_ns", site->has_times, site->first_ns);
+	torsh_json_put_known(json, "last_ns", site->has_times, site->last_ns);
+	torsh_parts_emit_stack(json, site->frames, site->n_frames);
+	torsh_json_end_object(json);
+}
+
+static void emit_classes(struct json_writer *json, const struct leaks_view *view)
+{
+	char *reason = torsh_leaks_why_unjudged(view);
+
+	emit_class_sums(json, "by_class", &view->leaks.classes);
+	torsh_json_begin_object(json, "reachability");
+	torsh_json_put_bool(json, "judged", !reason);
+	torsh_json_put_text(json, "reason", reason);
+	torsh_json_end_object(json);
+	free(reason);
 }
 
 static void emit_bookkeeping(struct json_writer *json, const struct leaks *leaks)
@@ -199,6 +233,7 @@ void torsh_leaks_json(const struct leaks_view *view)
 				   (int64_t)(leaks->usable_bytes - leaks->bytes));
 	else
 		torsh_json_put_null(&json, "overhead_bytes");
+	emit_classes(&json, view);
 	torsh_json_begin_lines(&json, "leaks");
 	for (size_t i = 0; i < view->n_shown; i++)
 		emit_leak(&json, &leaks->found.items[i]);

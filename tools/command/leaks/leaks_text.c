@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "tools/base/size.h"
 #include "tools/command/leaks/leaks_view.h"
@@ -142,15 +143,60 @@ static void print_device_text(const struct leaks_view *view)
 	}
 }
 
-static void print_heading(const struct leaks_view *view)
+/* Blocks and bytes of leaks by whether they are lost. */
+struct lost_and_kept {
+	bool is_judged;
+	uint64_t lost_blocks, lost_bytes, kept_blocks, kept_bytes;
+	size_t n_lost; /* of the shown sites: those come first */
+};
+
+static bool is_kept(enum block_class block_class)
+{
+	return block_class == BLOCKS_POSSIBLE || block_class == BLOCKS_REACHABLE;
+}
+
+static struct lost_and_kept divide(const struct leaks_view *view, const char *why_unjudged)
+{
+	const struct class_sums *classes = &view->leaks.classes;
+	struct lost_and_kept divided = {.is_judged = !why_unjudged};
+
+	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
+		bool kept = is_kept((enum block_class)i);
+
+		*(kept ? &divided.kept_blocks : &divided.lost_blocks) += classes->blocks[i];
+		*(kept ? &divided.kept_bytes : &divided.lost_bytes) += classes->bytes[i];
+	}
+	while (divided.n_lost < view->n_shown &&
+	       !is_kept(torsh_block_class_of(&view->leaks.found.items[divided.n_lost])))
+		divided.n_lost++;
+	return divided;
+}
+
+/* Print what is lost, or what is kept if nothing is. */
+static void print_judged(const struct lost_and_kept *divided, const char *at)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (divided->lost_blocks)
+		torsh_text_heading(stdout, "%s lost in %s%s",
+				   torsh_size_human(divided->lost_bytes, bytes),
+				   torsh_text_blocks(divided->lost_blocks, blocks), at);
+	else
+		torsh_text_heading(stdout, "Nothing is lost. %s in %s kept to the end%s",
+				   torsh_size_human(divided->kept_bytes, bytes),
+				   torsh_text_blocks(divided->kept_blocks, blocks), at);
+}
+
+static void print_heading(const struct leaks_view *view, const struct lost_and_kept *divided,
+			  size_t n_shown)
 {
 	const struct leaks *leaks = &view->leaks;
 	const struct reading *reading = view->reading;
 	const char *of = leaks->device ? " of " : "", *device = leaks->device ? leaks->device : "";
-	size_t n_lines = torsh_site_rows_lines(leaks->found.items, view->n_shown);
+	size_t n_lines = torsh_site_rows_lines(leaks->found.items, n_shown);
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[64] = "";
 
-	if (n_lines && view->n_shown == leaks->found.n)
+	if (n_lines && (n_shown == leaks->found.n || n_shown == divided->n_lost))
 		snprintf(at, sizeof(at), ", at %s of yours",
 			 torsh_size_counted(n_lines, "line", bytes));
 	if (leaks->at_exec)
@@ -169,10 +215,28 @@ static void print_heading(const struct leaks_view *view)
 		torsh_text_heading(stdout, "Nothing%s%s leaked for certain.", of, device);
 	else if (!leaks->blocks)
 		torsh_text_heading(stdout, "No leaks%s%s.", of, device);
+	else if (divided->is_judged)
+		print_judged(divided, at);
 	else
 		torsh_text_heading(stdout, "%s%s%s leaked in %s%s",
 				   torsh_size_human(leaks->bytes, bytes), of, device,
 				   torsh_text_blocks(leaks->blocks, blocks), at);
+}
+
+/* What the table leaves out: it ends with what is lost. */
+static void print_folded(const struct leaks_view *view, const struct lost_and_kept *divided,
+			 size_t n_shown)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64], stacks[SIZE_TEXT_BYTES];
+
+	if (n_shown == view->n_shown) {
+		torsh_text_smaller(stdout, view->leaks.found.n - n_shown);
+		return;
+	}
+	printf("Kept to the end, not lost: %s in %s, by %s  (--kept)\n",
+	       torsh_size_human(divided->kept_bytes, bytes),
+	       torsh_text_blocks(divided->kept_blocks, blocks),
+	       torsh_size_counted(view->leaks.found.n - n_shown, "stack", stacks));
 }
 
 /* Print what may have been allocated in the window. */
@@ -262,28 +326,35 @@ void torsh_leaks_text(const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;
 	const struct reading *reading = view->reading;
-	size_t n_left = leaks->found.n - view->n_shown;
+	char *why_unjudged = torsh_leaks_why_unjudged(view);
+	struct lost_and_kept divided = divide(view, why_unjudged);
+	bool folds_kept = divided.is_judged && divided.n_lost && !view->shows_kept;
+	size_t n_shown = folds_kept ? divided.n_lost : view->n_shown;
 
 	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
-	print_heading(view);
+	print_heading(view, &divided, n_shown);
 	torsh_interval_text(stdout, "", leaks->bytes, leaks->blocks,
 			    torsh_sites_variance(&leaks->found));
 	print_window(leaks);
 	print_leaking(view);
+	if (why_unjudged && leaks->blocks && !leaks->device && !leaks->at_exec)
+		printf("which of it is lost was not judged: %s\n", why_unjudged);
 	if (!leaks->device)
 		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes,
 					 PROCESSES_SHOWN);
 	print_device_text(view);
 	torsh_site_rows_print(stdout,
 			      &(struct site_rows){
-				      .heading = leaks->at_exec ? "ALIVE" : "LEAKED",
+				      .heading = leaks->at_exec ? "ALIVE"
+						 : divided.is_judged && !divided.n_lost ? "KEPT"
+											: "LEAKED",
 				      .items = leaks->found.items,
-				      .n = view->n_shown,
+				      .n = n_shown,
 				      .whole_bytes = leaks->bytes,
 				      .with_pid = reading->n_processes > 1,
 				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
 			      });
-	torsh_text_smaller(stdout, n_left);
+	print_folded(view, &divided, n_shown);
 	torsh_text_helpers(stdout, &leaks->helpers);
 	print_undecided(view);
 	if (view->shows_kept) {
@@ -294,4 +365,5 @@ void torsh_leaks_text(const struct leaks_view *view)
 		print_kept(view);
 	}
 	print_details(view);
+	free(why_unjudged);
 }

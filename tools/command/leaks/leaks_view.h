@@ -15,6 +15,11 @@ struct leaks_view {
 	bool shows_kept;
 };
 
+/*
+ * Returns why it is not known which of the blocks are lost, or NULL if it is. The caller frees it.
+ */
+char *torsh_leaks_why_unjudged(const struct leaks_view *view);
+
 /* Print the leaks on stdout as text. */
 void torsh_leaks_text(const struct leaks_view *view);
 

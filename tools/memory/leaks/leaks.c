@@ -479,7 +479,11 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		sum->bytes += site->bytes;
 		leaks->usable_bytes += site->usable_bytes;
 		leaks->usable_is_known = leaks->usable_is_known && site->usable_is_known;
-		leaks->found.items[n++] = *site;
+		leaks->found.items[n] = *site;
+		if (!leaks->devices)
+			torsh_block_classes_find(&leaks->found.items[n], &leaks->classes,
+						 window != NULL);
+		n++;
 	}
 	leaks->found.n = n;
 	end_decisions(&decisions);

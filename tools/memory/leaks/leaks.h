@@ -27,6 +27,7 @@
 
 #include "tools/device/memory/device_memory.h"
 #include "tools/memory/allocation_sites.h"
+#include "tools/memory/leaks/block_classes.h"
 #include "tools/memory/leaks/kept_imports.h"
 #include "tools/memory/leaks/suppress.h"
 #include "tools/timeline/window.h"
@@ -62,6 +63,7 @@ struct leaks {
 	struct allocation_sites found;
 	struct allocation_sites undecided; /* an upper bound of their part in the window */
 	uint64_t undecided_blocks, undecided_bytes;
+	struct class_sums classes; /* of the found ones and those of helpers; not on a device */
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
 	bool with_helpers; /* input: find the leaks of helper processes, too */

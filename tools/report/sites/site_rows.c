@@ -149,11 +149,34 @@ static void print_where(FILE *out, const struct site_rows *rows, const struct al
 	fputc('\n', out);
 }
 
+/* Print how many of its blocks are lost, if it was judged. */
+static void print_classes(FILE *out, const struct allocation_site *site)
+{
+	static const char *const texts[N_BLOCK_CLASSES] = {
+		[BLOCKS_LOST] = "lost: nothing points to",
+		[BLOCKS_INDIRECT] = "lost with another block, which points to",
+		[BLOCKS_POSSIBLE] = "possibly lost: only pointers to the inside are left of",
+		[BLOCKS_REACHABLE] = "kept: the program can still reach",
+	};
+	char blocks[SIZE_TEXT_BYTES];
+
+	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
+		uint64_t n = site->classes.blocks[i];
+
+		if (texts[i] && n)
+			fprintf(out, "      %s %s\n", texts[i],
+				n < site->blocks ? torsh_size_counted(n, "block", blocks)
+				: n == 1	 ? "it"
+						 : "them");
+	}
+}
+
 /* Print what the blocks are, and the operator and module that allocated them. */
 static void print_scope(FILE *out, const struct allocation_site *site)
 {
 	const char *operator= torsh_site_operator(site), *module = torsh_site_module(site);
 
+	print_classes(out, site);
 	if (site->what == SITE_OF_TENSORS)
 		fputs("      tensors\n", out);
 	if (site->what == SITE_OF_CACHE)

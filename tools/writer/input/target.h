@@ -26,6 +26,7 @@ enum target_fate {
 };
 
 struct process_status;
+struct reachability;
 
 /* Exact counts where blocks are sampled, from struct heap_counts. */
 struct target_heap_counts {
@@ -119,6 +120,7 @@ struct target {
 	struct memory_windows windows; /* that the program opens by torsh.h */
 	uint32_t n_calls_taken; /* of the header's calls */
 	bool is_calling; /* the last one taken is not answered yet */
+	struct reachability *reachability; /* verdicts on its blocks; NULL: not judged yet */
 	uint64_t n_written; /* number of events that were folded at the last checkpoint */
 };
 

@@ -204,6 +204,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target,
 	append_tables(file, target, priority);
 	torsh_rows_append_placements(file, target, priority);
 	append_replacing(file, target, priority);
+	torsh_rows_append_verdicts(file, target, priority);
 	mark_all_written(&target->state);
 }
 
@@ -220,6 +221,7 @@ static int append_target_to(struct recording_file *file, struct target *target,
 	target->rows = &state;
 	torsh_rows_append_placements(file, target, RECORDING_LAST);
 	append_totals(file, target, RECORDING_LAST);
+	torsh_rows_append_verdicts(file, target, RECORDING_LAST);
 	target->rows = written;
 	return state.has_missed ? -EIO : 0;
 }

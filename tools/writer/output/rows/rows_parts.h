@@ -148,6 +148,10 @@ uint32_t torsh_rows_put_window_peak(Torsh__WindowPeak *row, struct rows_memory *
 				    const struct target *target, const struct window_peak *peak,
 				    uint32_t first);
 
+/* Write which live blocks can be reached, if that was judged or tried. */
+void torsh_rows_append_verdicts(struct recording_file *file, const struct target *target,
+				enum recording_priority priority);
+
 /*
  * Copy the ring consumers' current values of running threads into the thread rows; changed rows are
  * marked.

@@ -9,6 +9,7 @@
 
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
+#include "tools/writer/reachability/reachability.h"
 #include "tools/writer/threads/drain/drain_state.h"
 #include "tools/writer/threads/drain/exit_reply.h"
 #include "tools/writer/threads/drain/program_calls.h"
@@ -84,15 +85,33 @@ void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
 	torsh_pauses_release(&row);
 }
 
-/* ---- the first process's exit ---------------------------------------------------------------- */
+/* ---- exits ----------------------------------------------------------------------------------- */
 
-void torsh_drain_check_exit_wait(struct drain *drain, const struct target *target)
+/* Returns true once the exiting process has what it asked for of EXIT_VERDICTS. */
+static bool is_judged(struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+
+	if (!target->start.wants_verdicts || (reachability && reachability->is_done))
+		return true;
+	if (torsh_reachability_judge(target, false) == JUDGING_WAITS)
+		return false;
+	target->reachability->is_done = true;
+	return true;
+}
+
+void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 {
 	const struct request none = {.verb = REQUEST_EXIT_REPLY};
 
-	/* Once per session. */
-	if (drain->exiting || !torsh_exit_reply_is_awaited(target))
+	/* The first process's answer comes once per session, with a text. */
+	if (target->number == drain->exiting || !torsh_exit_reply_is_awaited(target) ||
+	    !is_judged(target))
 		return;
+	if (drain->exiting || target->pid != drain->options.first_pid) {
+		torsh_exit_reply_send(target, "");
+		return;
+	}
 	drain->exiting = target->number;
 	torsh_drain_request(drain, torsh_queued_request_create(&none, NULL));
 }

@@ -81,8 +81,11 @@ void torsh_drain_take_requests(struct drain *drain);
 /* Answer the request that is due. */
 void torsh_drain_answer(struct drain *drain);
 
-/* Queue an internal request if the target is the first process and waits at its exit. */
-void torsh_drain_check_exit_wait(struct drain *drain, const struct target *target);
+/*
+ * The target may wait at its exit: judge its blocks, and answer; queue an internal request if it is
+ * the first process.
+ */
+void torsh_drain_check_exit_wait(struct drain *drain, struct target *target);
 
 /* Queue an internal request if the target waits for the answer to a call by torsh.h. */
 void torsh_drain_check_call(struct drain *drain, struct target *target);

@@ -6,6 +6,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
+#include "tools/writer/reachability/reachability.h"
 #include "tools/writer/threads/drain/drain_state.h"
 #include "tools/writer/threads/drain/exit_reply.h"
 
@@ -38,6 +39,13 @@ static void begin_state(struct drain *drain, struct target *target)
 	torsh_session_peak_join(&drain->session_peak, target, drain->targets, drain->n_targets);
 }
 
+/* What the process may wait for at its exit. */
+static uint32_t exit_wishes(const struct drain *drain, const struct target *target)
+{
+	return (target->pid == drain->options.first_pid ? drain->options.exit_wishes : 0u) |
+	       (target->start.wants_verdicts ? (uint32_t)EXIT_VERDICTS : 0u);
+}
+
 static void begin_target(struct drain *drain, struct target *target)
 {
 	bool is_first = !drain->session.has_begun;
@@ -51,8 +59,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	torsh_pending_children_remove(&drain->pending_children, target->pid);
 	torsh_pending_children_remove(&drain->pending_children, (pid_t)target->start.pid);
 	torsh_rows_process(drain->checkpoints.file, target);
-	if (target->pid == drain->options.first_pid)
-		torsh_exit_reply_promise(target, drain->options.exit_wishes);
+	torsh_exit_reply_promise(target, exit_wishes(drain, target));
 	/* A checkpoint at time 0: the recording contains only the start of the first process. */
 	if (is_first)
 		torsh_checkpoints_end(&drain->checkpoints, torsh_clock_monotonic_ns(), 0);
@@ -132,6 +139,7 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 			      memory_order_release);
 	torsh_fork_ancestry_end(&drain->ancestry, target);
 	torsh_status_reader_remove(drain->status_reader, target);
+	torsh_reachability_destroy(target->reachability);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */

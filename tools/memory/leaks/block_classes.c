@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/memory/leaks/block_classes.h"
+
+const char *torsh_block_class_name(enum block_class block_class)
+{
+	static const char *const names[N_BLOCK_CLASSES] = {
+		[BLOCKS_UNKNOWN] = "unknown",     [BLOCKS_LOST] = "lost",
+		[BLOCKS_INDIRECT] = "indirect",   [BLOCKS_POSSIBLE] = "possible",
+		[BLOCKS_REACHABLE] = "reachable", [BLOCKS_FREED_AT_EXIT] = "reachable",
+	};
+
+	return names[block_class];
+}
+
+static const struct recorded_verdict *verdict_of(const struct allocation_site *site)
+{
+	const struct recorded_verdicts *verdicts = &site->process->verdicts;
+
+	if (!verdicts->is_judged)
+		return NULL;
+	return torsh_recording_row(&verdicts->rows, site->stack, sizeof(struct recorded_verdict));
+}
+
+static bool is_of_live(int block_class)
+{
+	return block_class != BLOCKS_UNKNOWN && block_class != BLOCKS_FREED_AT_EXIT;
+}
+
+/* The class of all of the stack's live blocks, BLOCKS_UNKNOWN if there are several. */
+static enum block_class only_class(const struct recorded_verdict *verdict)
+{
+	enum block_class only = BLOCKS_UNKNOWN;
+
+	for (int i = 0; verdict && i < N_BLOCK_CLASSES; i++) {
+		if (!is_of_live(i) || !verdict->blocks[i])
+			continue;
+		if (only != BLOCKS_UNKNOWN)
+			return BLOCKS_UNKNOWN;
+		only = (enum block_class)i;
+	}
+	return only;
+}
+
+static void add(struct allocation_site *site, enum block_class block_class, uint64_t blocks,
+		uint64_t bytes)
+{
+	site->classes.blocks[block_class] += blocks;
+	site->classes.bytes[block_class] += bytes;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Some of the judged blocks may have been freed since, or are from before a fork. */
+static void divide(struct allocation_site *site, const struct recorded_verdict *verdict)
+{
+	uint64_t blocks = site->blocks, bytes = site->bytes;
+
+	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
+		uint64_t n = is_of_live(i) ? least(verdict->blocks[i], blocks) : 0;
+		uint64_t n_bytes = n ? least(verdict->bytes[i], bytes) : 0;
+
+		add(site, (enum block_class)i, n, n_bytes);
+		blocks -= n;
+		bytes -= n_bytes;
+	}
+	add(site, BLOCKS_UNKNOWN, blocks, bytes);
+}
+
+void torsh_block_classes_find(struct allocation_site *site, struct class_sums *sums, bool is_part)
+{
+	const struct recorded_verdict *verdict = verdict_of(site);
+
+	site->classes = (struct class_sums){0};
+	if (!verdict || is_part)
+		add(site, only_class(verdict), site->blocks, site->bytes);
+	else
+		divide(site, verdict);
+	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
+		sums->blocks[i] += site->classes.blocks[i];
+		sums->bytes[i] += site->classes.bytes[i];
+	}
+}
+
+enum block_class torsh_block_class_of(const struct allocation_site *site)
+{
+	static const enum block_class from_worst[] = {BLOCKS_LOST, BLOCKS_INDIRECT, BLOCKS_UNKNOWN,
+						      BLOCKS_POSSIBLE};
+
+	for (size_t i = 0; i < sizeof(from_worst) / sizeof(*from_worst); i++) {
+		if (site->classes.blocks[from_worst[i]])
+			return from_worst[i];
+	}
+	return site->classes.blocks[BLOCKS_REACHABLE] ? BLOCKS_REACHABLE : BLOCKS_UNKNOWN;
+}

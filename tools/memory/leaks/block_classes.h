@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The live blocks of an allocation site by whether the program could still reach them. */
+#ifndef TORSH_MEMORY_LEAKS_BLOCK_CLASSES_H
+#define TORSH_MEMORY_LEAKS_BLOCK_CLASSES_H
+
+#include "tools/memory/allocation_sites.h"
+
+/* Returns "lost", "indirect", "possible", "reachable" or "unknown". */
+const char *torsh_block_class_name(enum block_class block_class);
+
+/*
+ * Returns the worst class of a site's blocks: what is lost is lost for certain, while an old value
+ * on a stack may keep one of many such blocks reachable.
+ */
+enum block_class torsh_block_class_of(const struct allocation_site *site);
+
+/*
+ * Set the classes of the site's blocks, and add them to the sums. is_part: the site is a part of
+ * its stack's blocks, whose class is known only if all of these have the same.
+ */
+void torsh_block_classes_find(struct allocation_site *site, struct class_sums *sums, bool is_part);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Which blocks of a process could still be reached, by site and verdict. */
+#include "tools/writer/output/rows/rows_parts.h"
+#include "tools/writer/reachability/reachability.h"
+
+static uint32_t count_rows(const struct reachability *reachability, uint32_t first)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = first; i < reachability->n_sums && n < ROWS_BATCH; i++) {
+		for (int verdict = VERDICT_LOST; verdict < N_VERDICT_SUMS; verdict++)
+			n += reachability->sums[i].blocks[verdict] != 0;
+	}
+	return n;
+}
+
+static void put_head(Torsh__Verdicts *row, const struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, at_ns, reachability->at_ns);
+	if (!reachability->is_judged)
+		row->reason = reachability->reason;
+	ROWS_SET(row, stopped_ns, reachability->took_ns);
+	ROWS_SET(row, read_bytes, reachability->read_bytes);
+	ROWS_SET(row, threads, reachability->n_threads);
+	ROWS_SET(row, has_begin, reachability->has_begin);
+}
+
+/* Put the sums from *next on, which moves past the last one. */
+static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory,
+		     const struct target *target, uint32_t *next)
+{
+	const struct reachability *reachability = target->reachability;
+	uint32_t n = count_rows(reachability, *next), i = 0;
+
+	ROWS_COLUMN(memory, row, stack, n);
+	ROWS_COLUMN(memory, row, verdict, n);
+	ROWS_COLUMN(memory, row, blocks, n);
+	ROWS_COLUMN(memory, row, bytes, n);
+	for (; i < n; ++*next) {
+		const struct verdict_sum *sum = &reachability->sums[*next];
+
+		for (uint32_t verdict = VERDICT_LOST; verdict < N_VERDICT_SUMS; verdict++) {
+			if (!sum->blocks[verdict])
+				continue;
+			row->stack[i] = target->state.heap.sites[sum->site].stack;
+			row->verdict[i] = verdict;
+			row->blocks[i] = sum->blocks[verdict];
+			row->bytes[i++] = sum->bytes[verdict];
+		}
+	}
+}
+
+void torsh_rows_append_verdicts(struct recording_file *file, const struct target *target,
+				enum recording_priority priority)
+{
+	uint32_t next = 0;
+
+	if (!target->reachability)
+		return;
+	do {
+		Torsh__Verdicts row = TORSH__VERDICTS__INIT, *rows = &row;
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+		struct rows_memory memory = {0};
+
+		put_head(&row, target);
+		put_sums(&row, &memory, target, &next);
+		chunk.n_verdicts = 1;
+		chunk.verdicts = &rows;
+		torsh_recording_append(file, &chunk, priority);
+		torsh_rows_free(&memory);
+	} while (next < target->reachability->n_sums);
+}

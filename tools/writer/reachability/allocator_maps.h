@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What an allocator other than glibc's has mapped. */
+#ifndef TORSH_WRITER_REACHABILITY_ALLOCATOR_MAPS_H
+#define TORSH_WRITER_REACHABILITY_ALLOCATOR_MAPS_H
+
+#include "tools/writer/reachability/heap_ranges.h"
+
+struct target;
+
+/*
+ * Add the mappings that the module with the target's malloc made by mmap. glibc's own calls are not
+ * recorded: it has none.
+ */
+void torsh_allocator_maps_add(struct heap_ranges *ranges, const struct target *target);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The live blocks of a process at one moment in the order of addresses, and which of them contains
+ * an address.
+ */
+#ifndef TORSH_WRITER_REACHABILITY_BLOCK_INDEX_H
+#define TORSH_WRITER_REACHABILITY_BLOCK_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NO_BLOCK UINT32_MAX
+#define BLOCKS_MAX (UINT32_C(1) << 31) /* more are not indexed */
+
+struct indexed_block {
+	uint64_t address;
+	uint32_t size; /* see torsh_block_size */
+	uint32_t site;
+};
+
+struct block_index {
+	struct indexed_block *blocks;
+	uint32_t n;
+	size_t capacity;
+	uint64_t begin, end; /* of all blocks */
+	/*
+	 * by the address's gigabyte: NULL, or for each of its pages the first block that ends
+	 * behind the page's begin
+	 */
+	uint32_t **gigabytes;
+};
+
+/* Create an empty index. */
+void torsh_block_index_create(struct block_index *index);
+
+/* Free it. */
+void torsh_block_index_destroy(struct block_index *index);
+
+/* Add a block, in any order. */
+void torsh_block_index_add(struct block_index *index, uint64_t address, uint64_t size,
+			   uint32_t site);
+
+/* Call after the last block: only then addresses are found. */
+void torsh_block_index_end(struct block_index *index);
+
+/*
+ * Returns the block's size in bytes, which is at least 1: from 2 GiB on it is up to 64 KiB more
+ * than was asked for.
+ */
+static inline uint64_t torsh_block_size(const struct indexed_block *block)
+{
+	return block->size >> 31 ? (uint64_t)(block->size & INT32_MAX) << 16 : block->size;
+}
+
+/* Returns the number of the block that contains the address, or NO_BLOCK. */
+uint32_t torsh_block_index_find(const struct block_index *index, uint64_t address);
+
+/* Returns the number of the first block that ends behind the address; n if there is none. */
+uint32_t torsh_block_index_from(const struct block_index *index, uint64_t address);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/reachability/memory_areas.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/containers/array.h"
+
+#define WIPED_ON_FORK " wf" /* of VmFlags */
+
+/* Files of devices, apart from what maps anonymous memory for all processes of a fork. */
+static bool is_device(const char *path)
+{
+	return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9) != 0 &&
+	       strncmp(path, "/dev/zero", 9) != 0;
+}
+
+static bool ends_with(const char *line, const char *file)
+{
+	size_t n = strcspn(line, "\n"), n_file = strlen(file);
+
+	return n >= n_file && !strncmp(line + n - n_file, file, n_file);
+}
+
+/* Its data that is not in the file follows what is. */
+static bool is_rest_of_agent(const struct memory_areas *areas, const struct memory_area *area)
+{
+	const struct memory_area *last = areas->n ? &areas->items[areas->n - 1] : NULL;
+
+	return last && last->is_agents && last->is_file && last->is_writable && !area->is_file &&
+	       area->begin == last->end;
+}
+
+static void add_area(struct memory_areas *areas, const struct memory_area *area)
+{
+	areas->items = torsh_array_reserve(areas->items, areas->n, &areas->capacity,
+					   sizeof(*areas->items));
+	areas->items[areas->n++] = *area;
+}
+
+void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
+				 const char *agent_file)
+{
+	struct memory_area area = {0};
+	char permissions[5];
+	int at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %n", &area.begin, &area.end,
+		   permissions, &at) < 3) {
+		if (areas->n && !strncmp(line, "VmFlags:", 8) && strstr(line, WIPED_ON_FORK))
+			areas->items[areas->n - 1].is_agents = true;
+		return;
+	}
+	line += at;
+	area.is_readable = permissions[0] == 'r';
+	area.is_writable = permissions[1] == 'w';
+	area.is_shared = permissions[3] == 's';
+	area.is_file = *line == '/';
+	area.is_brk_heap = !strncmp(line, "[heap]", 6);
+	area.is_device = is_device(line) || !strncmp(line, "[v", 2);
+	area.is_agents = ends_with(line, agent_file) || is_rest_of_agent(areas, &area);
+	add_area(areas, &area);
+}
+
+int torsh_memory_areas_read(struct memory_areas *areas, pid_t pid, const char *agent_file)
+{
+	char path[64], *line = NULL;
+	size_t capacity = 0;
+	FILE *in;
+
+	*areas = (struct memory_areas){0};
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+	in = fopen(path, "re");
+	if (!in)
+		return -errno;
+	while (getline(&line, &capacity, in) > 0)
+		torsh_memory_areas_add_line(areas, line, agent_file);
+	free(line);
+	fclose(in);
+	if (areas->n)
+		return 0;
+	torsh_memory_areas_free(areas);
+	return -ESRCH;
+}
+
+void torsh_memory_areas_free(struct memory_areas *areas)
+{
+	free(areas->items);
+	*areas = (struct memory_areas){0};
+}
+
+const struct memory_area *torsh_memory_areas_find(const struct memory_areas *areas,
+						  uint64_t address)
+{
+	uint32_t from = 0, to = areas->n;
+
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (areas->items[middle].end <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < areas->n && areas->items[from].begin <= address ? &areas->items[from] : NULL;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/reachability/pointer_graph.h"
+
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/memory.h"
+
+/* Objects begin there at most: behind headers, or as a later base class. */
+#define DOUBTFUL_BYTES 512u
+#define DOUBTFUL_MAX 1000000u /* from then on all are taken for begins */
+
+void torsh_pointer_graph_create(struct pointer_graph *graph, const struct block_index *index)
+{
+	*graph = (struct pointer_graph){
+		.index = index,
+		.firsts = torsh_memory_new((size_t)index->n + 1, sizeof(*graph->firsts)),
+	};
+}
+
+void torsh_pointer_graph_destroy(struct pointer_graph *graph)
+{
+	free(graph->pointers);
+	free(graph->firsts);
+	free(graph->doubtful);
+	*graph = (struct pointer_graph){0};
+}
+
+/* Returns whether the pointer counts as one to the block's inside for the time being. */
+static bool note_interior(struct pointer_graph *graph, uint64_t address, uint64_t offset)
+{
+	if (offset > DOUBTFUL_BYTES || offset % sizeof(uint64_t))
+		return true;
+	if (graph->n_doubtful == DOUBTFUL_MAX)
+		return false;
+	graph->doubtful = torsh_array_reserve(graph->doubtful, graph->n_doubtful,
+					      &graph->doubtful_capacity, sizeof(*graph->doubtful));
+	graph->doubtful[graph->n_doubtful++] =
+		(struct doubtful_pointer){.address = address, .number = graph->n_pointers};
+	return true;
+}
+
+static void add_pointer(struct pointer_graph *graph, uint64_t address, uint32_t block)
+{
+	uint64_t offset = address - graph->index->blocks[block].address;
+	bool is_interior = offset && note_interior(graph, address, offset);
+
+	graph->pointers = torsh_array_reserve(graph->pointers, graph->n_pointers, &graph->capacity,
+					      sizeof(*graph->pointers));
+	graph->pointers[graph->n_pointers++] =
+		(struct pointer){.block = block & INT32_MAX, .is_interior = is_interior};
+}
+
+static void add_words(struct pointer_graph *graph, uint32_t from, const uint64_t *words, size_t n)
+{
+	uint64_t begin = graph->index->begin, length = graph->index->end - begin;
+
+	graph->n_words += n;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t block;
+
+		if (words[i] - begin >= length)
+			continue;
+		block = torsh_block_index_find(graph->index, words[i]);
+		if (block != NO_BLOCK && block != from)
+			add_pointer(graph, words[i], block);
+	}
+}
+
+void torsh_pointer_graph_add_root(struct pointer_graph *graph, const uint64_t *words, size_t n)
+{
+	add_words(graph, NO_BLOCK, words, n);
+	graph->n_roots = graph->n_pointers;
+}
+
+/* Blocks up to this one, without it, have all of their pointers. */
+static void pass_blocks(struct pointer_graph *graph, uint32_t block)
+{
+	while (graph->n_blocks < block)
+		graph->firsts[++graph->n_blocks] = graph->n_pointers;
+}
+
+void torsh_pointer_graph_add_words(struct pointer_graph *graph, uint32_t block,
+				   const uint64_t *words, size_t n)
+{
+	if (!graph->n_blocks)
+		graph->firsts[0] = graph->n_roots;
+	pass_blocks(graph, block);
+	add_words(graph, block, words, n);
+}
+
+void torsh_pointer_graph_end(struct pointer_graph *graph)
+{
+	graph->firsts[0] = graph->n_roots;
+	pass_blocks(graph, graph->index->n);
+}
+
+void torsh_pointer_graph_settle(struct pointer_graph *graph, const struct doubtful_pointer *pointer)
+{
+	graph->pointers[pointer->number].is_interior = false;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/reachability/reachability.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/memory.h"
+#include "tools/writer/input/target.h"
+#include "tools/writer/reachability/allocator_maps.h"
+#include "tools/writer/reachability/root_scan.h"
+
+#define AGENT_FILE "/libtorshagent.so"
+/* A thread that was stopped while it allocates is let go on, and stopped again. */
+#define HOLD_NS UINT64_C(50000000)
+#define RETRY_NS UINT64_C(2000000)
+#define N_TRIES 20u
+
+static void give_reason(struct reachability *reachability, const char *reason, int error)
+{
+	reachability->is_judged = false;
+	snprintf(reachability->reason, sizeof(reachability->reason), "%s%s%s", reason,
+		 error ? ": " : "", error ? strerror(error) : "");
+}
+
+/* ---- whether its blocks are known ------------------------------------------------------------ */
+
+/* Returns why its live blocks are not all known, or NULL. */
+static const char *why_not(const struct target *target)
+{
+	const struct heap *heap = &target->state.heap;
+
+	if (heap->sampling.rate)
+		return "blocks are sampled";
+	if (torsh_target_is_lossy(target))
+		return "events were lost";
+	if (heap->small_site)
+		return "memory was short, and small blocks were counted only";
+	if (heap->was_paused)
+		return "recording was paused: blocks from then are not known";
+	if (target->state.heap.live.n_blocks >= BLOCKS_MAX)
+		return "there are too many blocks";
+	return NULL;
+}
+
+static bool is_reallocating(const struct target *target)
+{
+	for (uint32_t i = 0; i < target->n_consumers; i++) {
+		if (target->consumers[i]->heap.is_reallocating ||
+		    target->consumers[i]->heap.is_reallocating_unknown)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the image ------------------------------------------------------------------------------- */
+
+static struct block_index *index_blocks(const struct target *target)
+{
+	struct block_index *index = torsh_memory_new(1, sizeof(*index));
+	struct live_block block;
+	uint64_t at = 0;
+
+	torsh_block_index_create(index);
+	while (torsh_live_next(&target->state.heap.live, &at, &block))
+		torsh_block_index_add(index, block.address, block.size, block.site);
+	torsh_block_index_end(index);
+	return index;
+}
+
+static void beat(void *context)
+{
+	struct target *target = context;
+
+	atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
+}
+
+/* Returns the verdicts, or NULL with *error. */
+static uint8_t *judge_image(struct target *target, const struct block_index *index, int *error)
+{
+	struct reachability *reachability = target->reachability;
+	struct memory_areas areas;
+	struct memory_reader reader;
+	struct heap_ranges heap = {0};
+	struct pointer_graph graph;
+	struct scan scan = {.reader = &reader,
+			    .areas = &areas,
+			    .heap = &heap,
+			    .threads = &reachability->threads,
+			    .graph = &graph,
+			    .go_on = beat,
+			    .context = target};
+	uint8_t *verdicts = NULL;
+
+	*error = -torsh_memory_areas_read(&areas, target->pid, AGENT_FILE);
+	if (*error)
+		return NULL;
+	*error = -torsh_memory_reader_open(&reader, target->pid);
+	if (*error) {
+		torsh_memory_areas_free(&areas);
+		return NULL;
+	}
+	torsh_pointer_graph_create(&graph, index);
+	torsh_allocator_maps_add(&heap, target);
+	torsh_heap_ranges_find(&heap, &areas, index, &reader);
+	*error = -torsh_scan(&scan);
+	if (!*error)
+		verdicts = torsh_verdicts(&graph);
+	reachability->read_bytes += reader.n_bytes;
+	torsh_pointer_graph_destroy(&graph);
+	torsh_heap_ranges_free(&heap);
+	torsh_memory_reader_close(&reader);
+	torsh_memory_areas_free(&areas);
+	return verdicts;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+struct adding {
+	struct reachability *reachability;
+	uint32_t *numbers; /* by site: of its sum + 1; 0: none */
+	size_t capacity;
+};
+
+static void add(struct adding *adding, const struct indexed_block *block, uint64_t bytes, int verdict)
+{
+	struct reachability *reachability = adding->reachability;
+	uint32_t *number = &adding->numbers[block->site];
+	struct verdict_sum *sum;
+
+	if (!*number) {
+		reachability->sums =
+			torsh_array_reserve(reachability->sums, reachability->n_sums,
+					    &adding->capacity, sizeof(*reachability->sums));
+		reachability->sums[reachability->n_sums].site = block->site;
+		*number = ++reachability->n_sums;
+	}
+	sum = &reachability->sums[*number - 1];
+	sum->blocks[verdict]++;
+	sum->bytes[verdict] += bytes;
+}
+
+/* The verdict from before the exit began, if the block was there then. */
+static uint8_t verdict_of(const struct reachability *reachability, const struct live_block *block,
+			  uint8_t now)
+{
+	uint32_t i;
+
+	if (!reachability->before || block->stamp >= reachability->before_stamp)
+		return now;
+	i = torsh_block_index_find(reachability->before, block->address);
+	if (i == NO_BLOCK || reachability->before->blocks[i].address != block->address)
+		return now;
+	return reachability->verdicts_before[i];
+}
+
+static void sum_up(struct target *target, const struct block_index *index, const uint8_t *verdicts)
+{
+	struct reachability *reachability = target->reachability;
+	struct adding adding = {
+		.reachability = reachability,
+		.numbers = torsh_memory_new(target->state.heap.n_sites, sizeof(uint32_t)),
+	};
+	const struct live_table *live = &target->state.heap.live;
+
+	for (uint32_t i = 0; i < index->n; i++) {
+		struct live_block block;
+
+		if (torsh_live_find(live, index->blocks[i].address, &block))
+			add(&adding, &index->blocks[i], block.size,
+			    verdict_of(reachability, &block, verdicts[i]));
+	}
+	for (uint32_t i = 0; reachability->before && i < reachability->before->n; i++) {
+		const struct indexed_block *old = &reachability->before->blocks[i];
+		struct live_block block;
+
+		if (!torsh_live_find(live, old->address, &block) ||
+		    block.stamp >= reachability->before_stamp)
+			add(&adding, old, torsh_block_size(old), VERDICT_FREED_AT_EXIT);
+	}
+	free(adding.numbers);
+}
+
+/* ---- one moment ------------------------------------------------------------------------------ */
+
+static void let_go(struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+
+	torsh_threads_continue(&reachability->threads);
+	torsh_target_release(target);
+	reachability->is_held = false;
+	reachability->took_ns += torsh_clock_monotonic_ns() - reachability->stopped_ns;
+}
+
+static void free_before(struct reachability *reachability)
+{
+	if (reachability->before)
+		torsh_block_index_destroy(reachability->before);
+	free(reachability->before);
+	free(reachability->verdicts_before);
+	reachability->before = NULL;
+	reachability->verdicts_before = NULL;
+}
+
+/* Its threads are stopped, and everything is folded. */
+static void judge_now(struct target *target, bool is_begin)
+{
+	struct reachability *reachability = target->reachability;
+	struct block_index *index = index_blocks(target);
+	int error;
+	uint8_t *verdicts = judge_image(target, index, &error);
+
+	reachability->n_threads = reachability->threads.n;
+	reachability->at_ns = torsh_clock_to_ns(&target->state.clock, target->state.last_stamp);
+	if (!verdicts) {
+		give_reason(reachability, "its memory can't be read", error);
+	} else if (is_begin) {
+		free_before(reachability);
+		reachability->has_begin = true;
+		reachability->before = index;
+		reachability->verdicts_before = verdicts;
+		reachability->before_stamp =
+			target->state.last_stamp + 1 - target->state.heap.first_stamp;
+		return;
+	} else {
+		reachability->is_judged = true;
+		sum_up(target, index, verdicts);
+		free_before(reachability);
+	}
+	free(verdicts);
+	torsh_block_index_destroy(index);
+	free(index);
+}
+
+/* Stop the threads and hold the fold there. Returns false if it can't be done. */
+static bool hold(struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+	struct clock_instant moment;
+	int result;
+
+	reachability->stopped_ns = torsh_clock_monotonic_ns();
+	result = torsh_threads_stop(&reachability->threads, target->pid);
+	if (result) {
+		give_reason(reachability, "its threads can't be stopped", -result);
+		return false;
+	}
+	moment = torsh_clock_instant();
+	torsh_target_hold(target, &moment);
+	reachability->is_held = true;
+	return true;
+}
+
+/* A thread was stopped within a call of its allocator: let it go on for a moment. */
+static enum judging try_again(struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+
+	let_go(target);
+	reachability->retry_ns = torsh_clock_monotonic_ns() + RETRY_NS;
+	if (++reachability->n_tries < N_TRIES)
+		return JUDGING_WAITS;
+	give_reason(reachability, "its threads were allocating whenever they were stopped", 0);
+	return JUDGING_IS_DONE;
+}
+
+enum judging torsh_reachability_judge(struct target *target, bool is_begin)
+{
+	struct reachability *reachability = target->reachability;
+	uint64_t now_ns = torsh_clock_monotonic_ns();
+
+	if (!reachability)
+		reachability = target->reachability = torsh_memory_new(1, sizeof(*reachability));
+	if (!reachability->is_held) {
+		const char *reason = why_not(target);
+
+		if (reason)
+			give_reason(reachability, reason, 0);
+		if (now_ns < reachability->retry_ns)
+			return JUDGING_WAITS;
+		return !reason && hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
+	}
+	if (!torsh_target_is_at_hold(target))
+		return now_ns - reachability->stopped_ns < HOLD_NS ? JUDGING_WAITS
+								   : try_again(target);
+	if (is_reallocating(target))
+		return try_again(target);
+	judge_now(target, is_begin);
+	let_go(target);
+	reachability->n_tries = 0;
+	return JUDGING_IS_DONE;
+}
+
+void torsh_reachability_destroy(struct reachability *reachability)
+{
+	if (!reachability)
+		return;
+	torsh_threads_continue(&reachability->threads);
+	free_before(reachability);
+	free(reachability->sums);
+	free(reachability);
+}

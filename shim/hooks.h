@@ -127,6 +127,9 @@ void torsh_process_spawned(pid_t child, const struct child_plan *plan, char *con
 /* The process ends by exit, _exit or quick_exit; and by abort. */
 void torsh_process_exiting(int status, enum exit_how how);
 
+/* The interpreter begins to end: from now on it frees what it holds. */
+void torsh_process_finalizing(void);
+
 /* The process ends by abort or a failed assertion. */
 void torsh_process_aborting(void);
 /*

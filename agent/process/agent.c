@@ -335,6 +335,16 @@ void torsh_agent_exiting(int status, uint32_t how)
 		torsh_exit_wait(header, !header->forked_from && torsh_session_has_begun_by(header));
 }
 
+void torsh_agent_exit_begins(void)
+{
+	int saved = errno;
+
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	    torsh_process->pid && !torsh_agent_is_borrowed())
+		torsh_exit_begin_wait(torsh_process->channel.header);
+	errno = saved;
+}
+
 /*
  * A handler may continue elsewhere. abort itself makes this call in a process that SIGABRT can't
  * end.

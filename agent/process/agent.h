@@ -29,6 +29,12 @@ void torsh_agent_restart_in_child(void);
 void torsh_agent_exiting(int status, uint32_t how);
 
 /*
+ * The program begins to end: an interpreter will free what it holds. Wait until its blocks are
+ * judged as they are now.
+ */
+void torsh_agent_exit_begins(void);
+
+/*
  * abort was called, or an assertion failed. In process 1 of a PID namespace this counts as an exit,
  * because the kernel then ends the writer too; not if the program handles SIGABRT.
  */

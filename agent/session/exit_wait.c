@@ -68,13 +68,14 @@ static void print_export_notice(struct exit_wait *wait, uint32_t wishes)
 		      NULL);
 }
 
-/* Returns whether the answer came. */
-static bool await_answer(struct channel_header *header, bool may_be_first)
+/* Returns whether the answer came, which is a futex word. */
+static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer,
+			 bool may_be_first)
 {
 	struct exit_wait wait = {.begin_ns = now_ns()};
 
 	wait.moved_ns = wait.begin_ns;
-	while (!atomic_load_explicit(&header->exit_answer, memory_order_acquire)) {
+	while (!atomic_load_explicit(answer, memory_order_acquire)) {
 		uint32_t wishes = wishes_of(header, may_be_first);
 		long result;
 
@@ -84,7 +85,7 @@ static bool await_answer(struct channel_header *header, bool may_be_first)
 				 wishes))
 			return false;
 		print_export_notice(&wait, wishes);
-		result = torsh_sys_futex_wait(&header->exit_answer, 0, STEP_NS);
+		result = torsh_sys_futex_wait(answer, 0, STEP_NS);
 		if ((result == -EINTR && !(wishes & EXIT_WHOLE)) ||
 		    (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
 			return false;
@@ -94,14 +95,26 @@ static bool await_answer(struct channel_header *header, bool may_be_first)
 
 /*
  * The writer reads this process's memory. Where Yama forbids that to all but ancestors, it is named
- * as an exception; elsewhere the kernel refuses the call, which does nothing then.
+ * as an exception; elsewhere the kernel refuses the call, which does nothing then. A filter that
+ * the process installed was not asked about this call.
  */
 static void allow_reading(const struct channel_header *header)
 {
 	uint32_t writer = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
+	uint64_t filters = atomic_load_explicit(&header->harmless_filters, memory_order_relaxed);
 
-	if (writer && !torsh_agent_is_sandboxed())
+	if (writer && !filters && !torsh_agent_is_sandboxed())
 		TORSH_SYS(SYS_prctl, PR_SET_PTRACER, writer, 0, 0, 0, 0);
+}
+
+void torsh_exit_begin_wait(struct channel_header *header)
+{
+	if (!(wishes_of(header, false) & EXIT_VERDICTS) ||
+	    atomic_exchange_explicit(&header->exit_begins, 1, memory_order_seq_cst))
+		return;
+	allow_reading(header);
+	torsh_channel_ring_doorbell(header);
+	await_answer(header, &header->exit_begin_answer, false);
 }
 
 void torsh_exit_wait(struct channel_header *header, bool may_be_first)
@@ -118,7 +131,7 @@ void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 	 */
 	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);
-	if (!await_answer(header, may_be_first))
+	if (!await_answer(header, &header->exit_answer, may_be_first))
 		return;
 	n = atomic_load_explicit(&header->exit_text_length, memory_order_relaxed);
 	if (n && n <= CHANNEL_EXIT_TEXT_BYTES && !torsh_agent_is_sandboxed())

@@ -19,4 +19,10 @@
  */
 void torsh_exit_wait(struct channel_header *header, bool may_be_first);
 
+/*
+ * The process begins to end, and will free what it could use until now: wait until the writer has
+ * judged its blocks, if it does that, once in a process. Returns as above.
+ */
+void torsh_exit_begin_wait(struct channel_header *header);
+
 #endif

@@ -216,6 +216,8 @@ struct channel_header {
 	_Atomic uint32_t status_unanswered; /* the request with a wait that timed out; 0: none */
 	_Atomic uint64_t counters[N_COUNTERS];
 	_Atomic uint32_t exit_waits; /* 1: the process waits at its exit for exit_answer */
+	/* 1: its exit begins, and it waits for exit_begin_answer before it frees what it has */
+	_Atomic uint32_t exit_begins;
 	/*
 	 * Seccomp filters of the first thread that the agent ran and found harmless, in the lower
 	 * half; calls in progress that add a filter, in the upper half. Read by
@@ -268,6 +270,7 @@ struct channel_header {
 	/* futex: 1 when everything is done and the text is complete */
 	_Atomic uint32_t exit_answer;
 	_Atomic uint32_t exit_text_length;
+	_Atomic uint32_t exit_begin_answer; /* futex: 1 when its blocks are judged */
 	char exit_text[CHANNEL_EXIT_TEXT_BYTES]; /* whole lines */
 	struct clock_reference clock_reference; /* in this process's ticks */
 

@@ -260,6 +260,11 @@ void torsh_process_exiting(int status, enum exit_how how)
 	torsh_agent_exiting(status, how);
 }
 
+void torsh_process_finalizing(void)
+{
+	torsh_agent_exit_begins();
+}
+
 void torsh_process_aborting(void)
 {
 	torsh_agent_aborting();

@@ -6,6 +6,7 @@
 #ifndef TORSH_SHIM_LIBC_NEXT_H
 #define TORSH_SHIM_LIBC_NEXT_H
 
+#include <signal.h>
 #include <spawn.h>
 #include <stdalign.h>
 #include <stdbool.h>

@@ -188,6 +188,7 @@ static struct target_pass drain_all(struct drain *drain)
 		torsh_checkpoints_events(&drain->checkpoints, target, EVENTS_CHUNK);
 		torsh_checkpoints_timeline(&drain->checkpoints, target, EVENTS_CHUNK);
 		torsh_unfollowed_take(&drain->unfollowed_list, target, watch_unfollowed, drain);
+		torsh_drain_check_exit_begin(target);
 		torsh_drain_check_exit_wait(drain, target);
 		torsh_drain_check_call(drain, target);
 		if (target->is_drained && !torsh_drain_waits_for_parent(target, now))

@@ -87,6 +87,13 @@ void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
 
 /* ---- exits ----------------------------------------------------------------------------------- */
 
+void torsh_drain_check_exit_begin(struct target *target)
+{
+	if (torsh_exit_begin_is_awaited(target) &&
+	    torsh_reachability_judge(target, true) == JUDGING_IS_DONE)
+		torsh_exit_begin_reply(target);
+}
+
 /* Returns true once the exiting process has what it asked for of EXIT_VERDICTS. */
 static bool is_judged(struct target *target)
 {

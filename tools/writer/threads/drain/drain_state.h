@@ -81,6 +81,9 @@ void torsh_drain_take_requests(struct drain *drain);
 /* Answer the request that is due. */
 void torsh_drain_answer(struct drain *drain);
 
+/* The target may wait where its exit begins: judge its blocks, and answer. */
+void torsh_drain_check_exit_begin(struct target *target);
+
 /*
  * The target may wait at its exit: judge its blocks, and answer; queue an internal request if it is
  * the first process.

@@ -29,9 +29,12 @@ uint32_t torsh_exit_reply_wishes(bool has_summary, bool has_exports)
 	       (ends_with_its_namespace() ? EXIT_WHOLE : 0u);
 }
 
-static void wake(struct channel_header *header)
+/* Store the answer and wake who waits for it. */
+static void answer(_Atomic uint32_t *word)
 {
-	syscall(SYS_futex, &header->exit_answer, FUTEX_WAKE, 1, NULL, NULL, 0);
+	/* Pairs with the acquire in await_answer of agent/session/exit_wait.c. */
+	atomic_store_explicit(word, 1, memory_order_release);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void torsh_exit_reply_promise(struct target *target, uint32_t wishes)
@@ -69,7 +72,18 @@ void torsh_exit_reply_send(struct target *target, const char *text)
 	n = n < CHANNEL_EXIT_TEXT_BYTES ? n : CHANNEL_EXIT_TEXT_BYTES;
 	memcpy(header->exit_text, text, n);
 	atomic_store_explicit(&header->exit_text_length, (uint32_t)n, memory_order_relaxed);
-	/* Pairs with the acquire in await_answer of agent/session/exit_wait.c. */
-	atomic_store_explicit(&header->exit_answer, 1, memory_order_release);
-	wake(header);
+	answer(&header->exit_answer);
+}
+
+bool torsh_exit_begin_is_awaited(const struct target *target)
+{
+	const struct channel_header *header = target->view.header;
+
+	return atomic_load_explicit(&header->exit_begins, memory_order_acquire) &&
+	       !atomic_load_explicit(&header->exit_begin_answer, memory_order_relaxed);
+}
+
+void torsh_exit_begin_reply(struct target *target)
+{
+	answer(&target->view.header->exit_begin_answer);
 }

@@ -26,4 +26,10 @@ bool torsh_exit_reply_is_awaited(const struct target *target);
 /* Let the process continue, with a text to print, which is cut at CHANNEL_EXIT_TEXT_BYTES. */
 void torsh_exit_reply_send(struct target *target, const char *text);
 
+/* Returns true if the process waits where its exit begins, and was not answered yet. */
+bool torsh_exit_begin_is_awaited(const struct target *target);
+
+/* Let it go on. */
+void torsh_exit_begin_reply(struct target *target);
+
 #endif

@@ -11,6 +11,7 @@
 #include "agent/producer/channel.h"
 
 #define EXPORT_NOTICE_AFTER_NS UINT64_C(1000000000)
+#define SAVED_BYTES 256u /* below a frame's pointer, where it saves its caller's registers */
 #define STEP_NS UINT64_C(50000000)
 /* time without progress after which the writer counts as stopped or dead */
 #define SILENT_MAX_NS UINT64_C(5000000000)
@@ -96,23 +97,29 @@ static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer
 /*
  * The writer reads this process's memory. Where Yama forbids that to all but ancestors, it is named
  * as an exception; elsewhere the kernel refuses the call, which does nothing then. A filter that
- * the process installed was not asked about this call.
+ * the process installed was not asked about this call. The program's registers are on the stack
+ * from the frame's on.
  */
-static void allow_reading(const struct channel_header *header)
+static void allow_reading(struct channel_header *header, void *frame)
 {
 	uint32_t writer = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
 	uint64_t filters = atomic_load_explicit(&header->harmless_filters, memory_order_relaxed);
 
+	atomic_store_explicit(&header->waiting_at, (uintptr_t)frame - SAVED_BYTES,
+			      memory_order_relaxed);
 	if (writer && !filters && !torsh_agent_is_sandboxed())
 		TORSH_SYS(SYS_prctl, PR_SET_PTRACER, writer, 0, 0, 0, 0);
 }
 
 void torsh_exit_begin_wait(struct channel_header *header)
 {
+	__builtin_unwind_init();
 	if (!(wishes_of(header, false) & EXIT_VERDICTS) ||
-	    atomic_exchange_explicit(&header->exit_begins, 1, memory_order_seq_cst))
+	    atomic_load_explicit(&header->exit_begins, memory_order_relaxed))
 		return;
-	allow_reading(header);
+	allow_reading(header, __builtin_frame_address(0));
+	if (atomic_exchange_explicit(&header->exit_begins, 1, memory_order_seq_cst))
+		return;
 	torsh_channel_ring_doorbell(header);
 	await_answer(header, &header->exit_begin_answer, false);
 }
@@ -121,10 +128,11 @@ void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 {
 	uint32_t n, wishes = wishes_of(header, may_be_first);
 
+	__builtin_unwind_init();
 	if (!wishes)
 		return;
 	if (wishes & EXIT_VERDICTS)
-		allow_reading(header);
+		allow_reading(header, __builtin_frame_address(0));
 	/*
 	 * Pairs with the acquire in torsh_exit_reply_is_awaited: what the exit stored before is
 	 * visible.

@@ -218,6 +218,8 @@ struct channel_header {
 	_Atomic uint32_t exit_waits; /* 1: the process waits at its exit for exit_answer */
 	/* 1: its exit begins, and it waits for exit_begin_answer before it frees what it has */
 	_Atomic uint32_t exit_begins;
+	/* stack pointer of the thread that waits at one of these, with its registers above it */
+	_Atomic uint64_t waiting_at;
 	/*
 	 * Seccomp filters of the first thread that the agent ran and found harmless, in the lower
 	 * half; calls in progress that add a filter, in the upper half. Read by

@@ -159,6 +159,20 @@ char *torsh_leaks_why_unjudged(const struct leaks_view *view)
 	return NULL;
 }
 
+/* Returns how many of the held sites are shown: large ones. */
+static size_t choose_held(struct read_options *options, const struct reading *reading,
+			  struct allocation_sites *held)
+{
+	uint64_t given = options->min_bytes,
+		 least = torsh_leaks_held_min(reading->processes, reading->n_processes);
+	size_t n;
+
+	options->min_bytes = given > least ? given : least;
+	n = torsh_options_choose(options, held, reading->symbols, TEXT_LIMIT);
+	options->min_bytes = given;
+	return n;
+}
+
 static void show_leaks(struct read_options *options, const struct reading *reading,
 		       const struct own_choice *choice)
 {
@@ -194,6 +208,7 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 		torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
 	view.n_undecided_shown =
 		torsh_options_choose(options, &view.leaks.undecided, reading->symbols, TEXT_LIMIT);
+	view.n_held_shown = choose_held(options, reading, &view.leaks.held);
 	if (options->is_json)
 		torsh_leaks_json(&view);
 	else

@@ -130,6 +130,20 @@ static void emit_kept(struct json_writer *json, const char *name, const struct k
 	torsh_json_end_object(json);
 }
 
+/* Emit what was held to the end, with its large sites. */
+static void emit_held(struct json_writer *json, const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+
+	torsh_json_begin_object(json, "freed_at_exit");
+	put_amount(json, leaks->held_bytes, leaks->held_blocks);
+	torsh_json_begin_lines(json, "large");
+	for (size_t i = 0; i < view->n_held_shown; i++)
+		emit_leak(json, &leaks->held.items[i]);
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
 /* Emit sites with an unknown part in the window. */
 static void emit_window(struct json_writer *json, const struct leaks_view *view)
 {
@@ -239,6 +253,7 @@ void torsh_leaks_json(const struct leaks_view *view)
 		emit_leak(&json, &leaks->found.items[i]);
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &leaks->found, view->n_shown);
+	emit_held(&json, view);
 	emit_window(&json, view);
 	emit_bookkeeping(&json, leaks);
 	emit_suppressed(&json, leaks, &view->options->suppress);

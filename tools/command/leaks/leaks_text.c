@@ -322,6 +322,34 @@ static void print_details(const struct leaks_view *view)
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 }
 
+/* What was in use when the exit began, and was freed since: shown where nothing is lost. */
+static void print_held(const struct leaks_view *view, const struct lost_and_kept *divided)
+{
+	const struct allocation_sites *held = &view->leaks.held;
+	uint64_t blocks = 0, bytes = 0;
+	char size[SIZE_TEXT_BYTES], counted[64];
+
+	if (!view->n_held_shown)
+		return;
+	for (size_t i = 0; i < view->n_held_shown; i++) {
+		blocks += held->items[i].blocks;
+		bytes += held->items[i].bytes;
+	}
+	printf("Held to the end, and freed at the exit: %s in %s%s\n",
+	       torsh_size_human(bytes, size), torsh_text_blocks(blocks, counted),
+	       divided->lost_blocks && !view->shows_kept ? "  (--kept)" : "");
+	if (divided->lost_blocks && !view->shows_kept)
+		return;
+	torsh_site_rows_print(stdout,
+			      &(struct site_rows){
+				      .heading = "HELD",
+				      .items = held->items,
+				      .n = view->n_held_shown,
+				      .with_pid = view->reading->n_processes > 1,
+				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
+			      });
+}
+
 void torsh_leaks_text(const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -355,6 +383,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
 			      });
 	print_folded(view, &divided, n_shown);
+	print_held(view, &divided);
 	torsh_text_helpers(stdout, &leaks->helpers);
 	print_undecided(view);
 	if (view->shows_kept) {

@@ -11,6 +11,7 @@ struct leaks_view {
 	const struct reading *reading;
 	struct leaks leaks;
 	size_t n_shown; /* allocation sites printed */
+	size_t n_held_shown; /* likewise, of large ones that were held to the end */
 	size_t n_undecided_shown; /* likewise, of those that may be in the window */
 	bool shows_kept;
 };

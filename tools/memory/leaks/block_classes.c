@@ -95,3 +95,21 @@ enum block_class torsh_block_class_of(const struct allocation_site *site)
 	}
 	return site->classes.blocks[BLOCKS_REACHABLE] ? BLOCKS_REACHABLE : BLOCKS_UNKNOWN;
 }
+
+void torsh_block_classes_put_freed(struct allocation_sites *sites,
+				   const struct recorded_process *process)
+{
+	const struct recorded_verdict *verdict = process->verdicts.rows.items;
+
+	for (size_t i = 0; i < process->verdicts.rows.n; i++) {
+		struct allocation_site site = {
+			.process = process,
+			.stack = verdict[i].stack,
+			.blocks = verdict[i].blocks[BLOCKS_FREED_AT_EXIT],
+			.bytes = verdict[i].bytes[BLOCKS_FREED_AT_EXIT],
+		};
+
+		add(&site, BLOCKS_REACHABLE, site.blocks, site.bytes);
+		torsh_sites_add(sites, &site);
+	}
+}

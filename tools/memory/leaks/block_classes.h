@@ -20,4 +20,8 @@ enum block_class torsh_block_class_of(const struct allocation_site *site);
  */
 void torsh_block_classes_find(struct allocation_site *site, struct class_sums *sums, bool is_part);
 
+/* Put what was reachable when the process's exit began, and was freed since. */
+void torsh_block_classes_put_freed(struct allocation_sites *sites,
+				   const struct recorded_process *process);
+
 #endif

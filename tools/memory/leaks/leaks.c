@@ -14,6 +14,9 @@
 #include "tools/memory/leaks/window_parts.h"
 
 #define NO_RULE -1L
+/* Held memory is large from so many bytes on, and from this part of the highest heap on. */
+#define HELD_MIN_BYTES (UINT64_C(1) << 20)
+#define HELD_SHARE 100
 /* What is kept by address: 0 is not asked yet. */
 #define KEPT_RULE(rule) ((int32_t)(rule) + 2)
 #define RULE_KEPT(kept) ((long)(kept)-2)
@@ -357,10 +360,8 @@ static void decide_first_uses(struct decisions *decisions, const struct allocati
 
 static void decide(struct decisions *decisions, const struct leaks *leaks,
 		   const struct recorded_process *process, struct symbols *symbols,
-		   struct suppress *suppress, size_t first)
+		   struct suppress *suppress, const struct allocation_site *sites, size_t n)
 {
-	size_t n = leaks->found.n - first;
-	const struct allocation_site *sites = n ? leaks->found.items + first : NULL;
 	const struct site_reader reader = torsh_site_reader_of(sites, n);
 
 	*decisions = (struct decisions){
@@ -440,18 +441,46 @@ static struct window_parts parts_of(const struct leaks *leaks, const struct time
 	return parts;
 }
 
-/* Add a site that may be in the window, unless it is no leak anyway. */
-static void add_undecided(struct leaks *leaks, const struct decisions *decisions, size_t i,
-			  const struct allocation_site *site)
+/* Returns true if nothing that is left out anyway has the site's number; counts nothing. */
+static bool is_reported(struct leaks *leaks, const struct decisions *decisions, size_t i,
+			const struct allocation_site *site)
 {
 	struct allocation_site nothing = *site;
 
 	nothing.blocks = nothing.bytes = 0;
-	if (is_left_out(leaks, decisions, i, &nothing))
+	return !is_left_out(leaks, decisions, i, &nothing);
+}
+
+/* Add a site that may be in the window, unless it is no leak anyway. */
+static void add_undecided(struct leaks *leaks, const struct decisions *decisions, size_t i,
+			  const struct allocation_site *site)
+{
+	if (!is_reported(leaks, decisions, i, site))
 		return;
 	leaks->undecided_blocks += site->blocks;
 	leaks->undecided_bytes += site->bytes;
 	torsh_sites_put(&leaks->undecided, site);
+}
+
+static void find_held(struct leaks *leaks, const struct recorded_process *process,
+		      struct symbols *symbols, struct suppress *suppress)
+{
+	struct allocation_sites freed = {0};
+	struct decisions decisions;
+
+	torsh_block_classes_put_freed(&freed, process);
+	if (!freed.n)
+		return;
+	decide(&decisions, leaks, process, symbols, suppress, freed.items, freed.n);
+	for (size_t i = 0; i < freed.n; i++) {
+		if (!is_reported(leaks, &decisions, i, &freed.items[i]))
+			continue;
+		leaks->held_blocks += freed.items[i].blocks;
+		leaks->held_bytes += freed.items[i].bytes;
+		torsh_sites_put(&leaks->held, &freed.items[i]);
+	}
+	end_decisions(&decisions);
+	torsh_sites_free(&freed);
 }
 
 static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
@@ -462,7 +491,8 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 	struct decisions decisions;
 
 	collect_alive(leaks, process);
-	decide(&decisions, leaks, process, symbols, suppress, first);
+	decide(&decisions, leaks, process, symbols, suppress,
+	       leaks->found.n > first ? leaks->found.items + first : NULL, leaks->found.n - first);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		struct window_parts parts = parts_of(leaks, window, &leaks->found.items[i]);
 		const struct allocation_site *site = &parts.in;
@@ -488,8 +518,29 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 	leaks->found.n = n;
 	end_decisions(&decisions);
 	/* Blocks of unknown time exist since before the process: they are in no window. */
-	if (!leaks->devices && !window)
-		count_inherited(leaks, process);
+	if (leaks->devices || window)
+		return;
+	count_inherited(leaks, process);
+	find_held(leaks, process, symbols, suppress);
+}
+
+static void merge_like_found(const struct leaks *leaks, struct allocation_sites *sites,
+			     struct symbols *symbols)
+{
+	sites->depth = leaks->found.depth;
+	sites->view = leaks->found.view;
+	sites->is_unmerged = leaks->found.is_unmerged;
+	torsh_sites_merge_stacks(sites, symbols);
+	torsh_sites_merge_alike(sites, symbols);
+}
+
+uint64_t torsh_leaks_held_min(struct recorded_process *const *processes, size_t n_processes)
+{
+	uint64_t peak = 0;
+
+	for (size_t i = 0; i < n_processes; i++)
+		peak = processes[i]->heap.peak_bytes > peak ? processes[i]->heap.peak_bytes : peak;
+	return peak / HELD_SHARE > HELD_MIN_BYTES ? peak / HELD_SHARE : HELD_MIN_BYTES;
 }
 
 void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
@@ -514,11 +565,8 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 	torsh_kept_imports_sort(&leaks->first_uses);
 	torsh_sites_merge_stacks(&leaks->found, symbols);
 	torsh_sites_merge_alike(&leaks->found, symbols);
-	leaks->undecided.depth = leaks->found.depth;
-	leaks->undecided.view = leaks->found.view;
-	leaks->undecided.is_unmerged = leaks->found.is_unmerged;
-	torsh_sites_merge_stacks(&leaks->undecided, symbols);
-	torsh_sites_merge_alike(&leaks->undecided, symbols);
+	merge_like_found(leaks, &leaks->undecided, symbols);
+	merge_like_found(leaks, &leaks->held, symbols);
 	if (!leaks->with_helpers)
 		torsh_helper_processes_fold(leaks, processes);
 }
@@ -544,6 +592,7 @@ void torsh_leaks_free(struct leaks *leaks)
 {
 	torsh_sites_free(&leaks->found);
 	torsh_sites_free(&leaks->undecided);
+	torsh_sites_free(&leaks->held);
 	free(leaks->processes);
 	free(leaks->bookkeeping);
 	free(leaks->imports.items);

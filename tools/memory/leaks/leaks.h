@@ -66,6 +66,12 @@ struct leaks {
 	struct class_sums classes; /* of the found ones and those of helpers; not on a device */
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
+	/*
+	 * What was still in use when the exit of a process began, and was freed since, without what
+	 * imports and libraries keep: no leak, but memory that was held to the end.
+	 */
+	struct allocation_sites held;
+	uint64_t held_blocks, held_bytes;
 	bool with_helpers; /* input: find the leaks of helper processes, too */
 	struct helper_leaks helpers;
 	struct leaks_process *processes;
@@ -93,6 +99,9 @@ struct leaks {
  */
 void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
 		      size_t n_processes, struct symbols *symbols, struct suppress *suppress);
+
+/* Returns from how many bytes on a held site is reported as large. */
+uint64_t torsh_leaks_held_min(struct recorded_process *const *processes, size_t n_processes);
 
 /* Bytes that were alive and did not leak; with the leaks they add up to alive_bytes. */
 struct leaks_parts {

@@ -244,7 +244,9 @@ static bool hold(struct target *target)
 	int result;
 
 	reachability->stopped_ns = torsh_clock_monotonic_ns();
-	result = torsh_threads_stop(&reachability->threads, target->pid);
+	result = torsh_threads_stop(&reachability->threads, target->pid,
+				    atomic_load_explicit(&target->view.header->waiting_at,
+							 memory_order_relaxed));
 	if (result) {
 		give_reason(reachability, "its threads can't be stopped", -result);
 		return false;

@@ -4,14 +4,18 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tools/base/containers/array.h"
 
@@ -55,6 +59,26 @@ static int await_stop(pid_t tid, uint64_t until_ns)
 	}
 }
 
+/* Returns whether the thread has ended, and only its process's end is missing. */
+static bool is_zombie(pid_t tid)
+{
+	char path[64], text[512];
+	const char *name_end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	name_end = strrchr(text, ')');
+	return name_end && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
 /* Its signal is delivered when it goes on. */
 static int signal_of(int status)
 {
@@ -66,10 +90,11 @@ static int stop_thread(struct stopped_thread *thread, uint64_t until_ns)
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL))
-		return -errno;
+		return errno == EPERM && is_zombie(thread->tid) ? -ESRCH : -errno;
 	if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL))
 		return -errno;
 	status = await_stop(thread->tid, until_ns);
+	thread->is_stopped = status >= 0;
 	thread->signal = status < 0 ? 0 : signal_of(status);
 	return status < 0 ? status : 0;
 }
@@ -95,6 +120,13 @@ static int read_registers(struct stopped_thread *thread)
 	return 0;
 }
 
+static void add_thread(struct stopped_threads *threads, const struct stopped_thread *thread)
+{
+	threads->items = torsh_array_reserve(threads->items, threads->n, &threads->capacity,
+					     sizeof(*threads->items));
+	threads->items[threads->n++] = *thread;
+}
+
 /* Stop the threads that are not yet. Returns their number, or -errno. */
 static int stop_round(struct stopped_threads *threads, const char *folder, uint64_t until_ns)
 {
@@ -115,12 +147,10 @@ static int stop_round(struct stopped_threads *threads, const char *folder, uint6
 			continue;
 		}
 		if (!result || result == -ETIMEDOUT) {
-			threads->items = torsh_array_reserve(threads->items, threads->n,
-							     &threads->capacity,
-							     sizeof(*threads->items));
+			thread.is_late = result != 0;
 			if (!result)
 				result = read_registers(&thread);
-			threads->items[threads->n++] = thread;
+			add_thread(threads, &thread);
 			n++;
 		}
 	}
@@ -128,7 +158,15 @@ static int stop_round(struct stopped_threads *threads, const char *folder, uint6
 	return result ? result : n;
 }
 
-int torsh_threads_stop(struct stopped_threads *threads, pid_t pid)
+/* Returns whether the process has one thread. */
+static bool is_alone(const char *folder)
+{
+	struct stat status;
+
+	return !stat(folder, &status) && status.st_nlink == 3;
+}
+
+int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at)
 {
 	uint64_t until_ns = now_ns() + STOP_NS;
 	char folder[64];
@@ -141,14 +179,46 @@ int torsh_threads_stop(struct stopped_threads *threads, pid_t pid)
 	if (!n && threads->n)
 		return 0;
 	torsh_threads_continue(threads);
+	if (n == -EPERM && waiting_at && is_alone(folder)) {
+		add_thread(threads, &(struct stopped_thread){.tid = pid, .stack_pointer = waiting_at});
+		return 0;
+	}
 	return n < 0 ? n : -ETIMEDOUT;
+}
+
+/* Threads that did not stop in time: of all processes, on the tracer's thread. */
+static struct stopped_threads late;
+
+static bool has_gone_on(const struct stopped_thread *thread)
+{
+	int status;
+	pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+
+	if (got == 0)
+		return false;
+	if (got == thread->tid && WIFSTOPPED(status))
+		ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)signal_of(status));
+	return true;
+}
+
+void torsh_threads_settle(void)
+{
+	for (uint32_t i = late.n; i-- > 0;) {
+		if (has_gone_on(&late.items[i]))
+			late.items[i] = late.items[--late.n];
+	}
 }
 
 void torsh_threads_continue(struct stopped_threads *threads)
 {
-	for (uint32_t i = 0; i < threads->n; i++)
-		ptrace(PTRACE_DETACH, threads->items[i].tid, NULL,
-		       (void *)(intptr_t)threads->items[i].signal);
+	for (uint32_t i = 0; i < threads->n; i++) {
+		const struct stopped_thread *thread = &threads->items[i];
+
+		if (thread->is_stopped)
+			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+		else if (thread->is_late)
+			add_thread(&late, thread);
+	}
 	free(threads->items);
 	*threads = (struct stopped_threads){0};
 }

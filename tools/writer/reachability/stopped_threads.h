@@ -15,6 +15,8 @@
 
 struct stopped_thread {
 	pid_t tid;
+	bool is_stopped; /* false: it waits by itself, or is late */
+	bool is_late; /* it was told to stop, and has not yet */
 	int signal; /* that it was about to get; 0: none */
 	uint64_t stack_pointer;
 	uint64_t registers[THREAD_REGISTERS_MAX];
@@ -28,13 +30,21 @@ struct stopped_threads {
 };
 
 /*
- * Stop all threads of the process, and those that they create meanwhile. Returns 0, or -errno with
- * none stopped: -EPERM if the system forbids it, -EBUSY if a debugger has them, -ETIMEDOUT if one
- * can't be stopped, for example in a system call that nothing interrupts.
+ * Stop all threads of the process, and those that they create meanwhile. waiting_at is the stack
+ * pointer of the thread that waits for that, with its registers above it: where the system forbids
+ * ptrace, or a debugger has the process, a process with one thread needs no stop. Returns 0, or
+ * -errno with none stopped: -EPERM likewise for one with several threads, -ETIMEDOUT if one can't be
+ * stopped, for example in a system call that nothing interrupts.
  */
-int torsh_threads_stop(struct stopped_threads *threads, pid_t pid);
+int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at);
 
 /* Let them go on where they were, and free the list. */
 void torsh_threads_continue(struct stopped_threads *threads);
+
+/*
+ * Let threads go on that did not stop in time, and have stopped since. Call now and then; costs
+ * nothing if there are none.
+ */
+void torsh_threads_settle(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include "tools/base/memory.h"
 #include "tools/writer/input/order.h"
 #include "tools/writer/input/process_info.h"
+#include "tools/writer/reachability/stopped_threads.h"
 #include "tools/writer/threads/drain/drain_state.h"
 
 #define EVENTS_CHUNK (1u << 18)
@@ -171,6 +172,7 @@ static struct target_pass drain_all(struct drain *drain)
 	uint64_t now = torsh_clock_monotonic_ns();
 
 	drain->pace.next_watch_ns = now + PACE_DEEP_NS;
+	torsh_threads_settle();
 	for (uint32_t i = drain->n_targets; i-- > 0;) {
 		struct target *target = drain->targets[i];
 		struct target_pass pass = {0};

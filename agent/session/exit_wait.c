@@ -39,7 +39,8 @@ static uint32_t wishes_of(struct channel_header *header, bool may_be_first)
 	uint32_t state = atomic_load_explicit(&header->writer_state, memory_order_acquire);
 
 	if (state == CHANNEL_WRITER_NONE)
-		return may_be_first ? EXIT_SUMMARY : 0;
+		return (may_be_first ? EXIT_SUMMARY : 0u) |
+		       (header->wants_verdicts ? (uint32_t)EXIT_VERDICTS : 0u);
 	return state == CHANNEL_WRITER_ATTACHED
 		       ? atomic_load_explicit(&header->exit_wishes, memory_order_relaxed)
 		       : 0;

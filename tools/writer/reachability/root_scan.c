@@ -6,6 +6,7 @@
 
 #include "tools/base/memory.h"
 #include "tools/writer/reachability/glibc_state.h"
+#include "tools/writer/reachability/thread_stacks.h"
 
 #define RED_ZONE_BYTES 128u /* below the stack pointer, where leaf functions keep values */
 
@@ -97,7 +98,8 @@ static int scan_roots(struct scan *scan)
 		result = scan_stack_in_heap(scan, thread->stack_pointer);
 	}
 	for (uint32_t i = 0; !result && i < scan->areas->n; i++) {
-		if (is_root(&scan->areas->items[i]))
+		if (is_root(&scan->areas->items[i]) &&
+		    !torsh_stack_is_of_ended_thread(scan->areas, i, scan->threads, scan->reader))
 			result = scan_area(scan, &scan->areas->items[i]);
 	}
 	return result;

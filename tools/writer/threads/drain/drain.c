@@ -173,6 +173,7 @@ static struct target_pass drain_all(struct drain *drain)
 
 	drain->pace.next_watch_ns = now + PACE_DEEP_NS;
 	torsh_threads_settle();
+	drain->is_judging = false;
 	for (uint32_t i = drain->n_targets; i-- > 0;) {
 		struct target *target = drain->targets[i];
 		struct target_pass pass = {0};
@@ -190,7 +191,7 @@ static struct target_pass drain_all(struct drain *drain)
 		torsh_checkpoints_events(&drain->checkpoints, target, EVENTS_CHUNK);
 		torsh_checkpoints_timeline(&drain->checkpoints, target, EVENTS_CHUNK);
 		torsh_unfollowed_take(&drain->unfollowed_list, target, watch_unfollowed, drain);
-		torsh_drain_check_exit_begin(target);
+		torsh_drain_check_exit_begin(drain, target);
 		torsh_drain_check_exit_wait(drain, target);
 		torsh_drain_check_call(drain, target);
 		if (target->is_drained && !torsh_drain_waits_for_parent(target, now))
@@ -254,7 +255,8 @@ static void *run(void *argument)
 			break;
 		if (drain->session.has_begun && now >= drain->checkpoints.next_checkpoint_ns)
 			checkpoint(drain, now);
-		torsh_pace_rest(&drain->pace, &pass, seen, drain->requests.current != NULL,
+		torsh_pace_rest(&drain->pace, &pass, seen,
+				drain->requests.current != NULL || drain->is_judging,
 				drain->targets, drain->n_targets);
 	}
 	end_recording(drain, stop == DRAIN_STOPS_COMPLETE);

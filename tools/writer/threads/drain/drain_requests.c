@@ -87,21 +87,29 @@ void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
 
 /* ---- exits ----------------------------------------------------------------------------------- */
 
-void torsh_drain_check_exit_begin(struct target *target)
+/* Returns true when the target's blocks are judged, or that was given up. */
+static bool judge(struct drain *drain, struct target *target, bool is_begin)
 {
-	if (torsh_exit_begin_is_awaited(target) &&
-	    torsh_reachability_judge(target, true) == JUDGING_IS_DONE)
+	if (torsh_reachability_judge(target, is_begin) == JUDGING_IS_DONE)
+		return true;
+	drain->is_judging = true;
+	return false;
+}
+
+void torsh_drain_check_exit_begin(struct drain *drain, struct target *target)
+{
+	if (torsh_exit_begin_is_awaited(target) && judge(drain, target, true))
 		torsh_exit_begin_reply(target);
 }
 
 /* Returns true once the exiting process has what it asked for of EXIT_VERDICTS. */
-static bool is_judged(struct target *target)
+static bool is_judged(struct drain *drain, struct target *target)
 {
 	struct reachability *reachability = target->reachability;
 
 	if (!target->start.wants_verdicts || (reachability && reachability->is_done))
 		return true;
-	if (torsh_reachability_judge(target, false) == JUDGING_WAITS)
+	if (!judge(drain, target, false))
 		return false;
 	target->reachability->is_done = true;
 	return true;
@@ -113,7 +121,7 @@ void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 
 	/* The first process's answer comes once per session, with a text. */
 	if (target->number == drain->exiting || !torsh_exit_reply_is_awaited(target) ||
-	    !is_judged(target))
+	    !is_judged(drain, target))
 		return;
 	if (drain->exiting || target->pid != drain->options.first_pid) {
 		torsh_exit_reply_send(target, "");

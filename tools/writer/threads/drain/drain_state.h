@@ -60,6 +60,7 @@ struct drain {
 	/* the number of the first process while it waits at its exit; 0: it does not */
 	uint32_t exiting;
 	bool has_replied_to_exit;
+	bool is_judging; /* a target waits until its blocks are judged: as of the last pass */
 	struct summary summary;
 };
 
@@ -82,7 +83,7 @@ void torsh_drain_take_requests(struct drain *drain);
 void torsh_drain_answer(struct drain *drain);
 
 /* The target may wait where its exit begins: judge its blocks, and answer. */
-void torsh_drain_check_exit_begin(struct target *target);
+void torsh_drain_check_exit_begin(struct drain *drain, struct target *target);
 
 /*
  * The target may wait at its exit: judge its blocks, and answer; queue an internal request if it is

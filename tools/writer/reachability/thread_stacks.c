@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/reachability/thread_stacks.h"
+
+#include <unistd.h>
+
+/* Where a stack ends: struct pthread, with static thread-local storage below it. */
+#define TOP_BYTES 8192u
+#define TOP_WORDS (TOP_BYTES / sizeof(uint64_t))
+/*
+ * Of struct pthread, in bytes: pointers to itself, and the thread's number: 0 once it has
+ * ended, -1 once it was joined
+ */
+#define PTHREAD_SELF 16u
+#define PTHREAD_TID 720u
+
+static bool is_in_use(const struct memory_area *area, const struct stopped_threads *threads)
+{
+	for (uint32_t i = 0; i < threads->n; i++) {
+		uint64_t at = threads->items[i].stack_pointer;
+
+		if (at >= area->begin && at < area->end)
+			return true;
+	}
+	return false;
+}
+
+/* A guard that can't be read lies below a thread's stack. */
+static bool has_guard(const struct memory_areas *areas, uint32_t i)
+{
+	const struct memory_area *below = i ? &areas->items[i - 1] : NULL;
+
+	return below && below->end == areas->items[i].begin && !below->is_readable &&
+	       !below->is_writable && !below->is_file;
+}
+
+bool torsh_stack_is_of_ended_thread(const struct memory_areas *areas, uint32_t i,
+				    const struct stopped_threads *threads,
+				    const struct memory_reader *reader)
+{
+#if defined(__x86_64__)
+	const struct memory_area *area = &areas->items[i];
+	uint64_t words[TOP_WORDS], begin = area->end - TOP_BYTES;
+
+	if (area->is_file || area->is_shared || !area->is_writable ||
+	    area->end - area->begin < TOP_BYTES || !has_guard(areas, i) ||
+	    is_in_use(area, threads) ||
+	    pread(reader->memory_fd, words, sizeof(words), (off_t)begin) != sizeof(words))
+		return false;
+	for (size_t k = 0; k + PTHREAD_TID / 8 < TOP_WORDS; k++) {
+		uint64_t self = begin + 8 * k;
+
+		if (words[k] == self && words[k + PTHREAD_SELF / 8] == self)
+			return (int32_t)words[k + PTHREAD_TID / 8] <= 0;
+	}
+#else
+	(void)areas;
+	(void)i;
+	(void)threads;
+	(void)reader;
+#endif
+	return false;
+}

@@ -20,6 +20,8 @@ enum request_verb {
 
 	/* 5 is unused. */
 	REQUEST_END = 6, /* the recording ends now, even if processes continue */
+	/* as SNAPSHOT, of blocks that were judged: the process is stopped meanwhile */
+	REQUEST_JUDGED_SNAPSHOT = 7,
 };
 
 struct request {
@@ -27,14 +29,14 @@ struct request {
 	uint32_t version;
 	uint32_t verb; /* enum request_verb */
 	uint32_t n_sites; /* STATUS: limit per process, <= REQUEST_SITES_MAX; else 0 */
-	uint32_t reserved; /* 0 */
+	uint32_t pid; /* JUDGED_SNAPSHOT: whose blocks are judged, 0: of all; else 0 */
 };
 
 _Static_assert(sizeof(struct request) == 24, "request is part of the protocol");
 
 /*
- * With result 0, its SCM_RIGHTS descriptors are: for STATUS and SNAPSHOT a memfd with a recording;
- * for SNAPSHOT also the session's recording, read-only; its first recording_bytes precede the
+ * With result 0, its SCM_RIGHTS descriptors are: for STATUS and both SNAPSHOTs a memfd with a
+ * recording; for the latter also the session's recording, read-only; its first recording_bytes precede the
  * memfd.
  */
 struct request_answer {

@@ -115,20 +115,18 @@ static int receive(int fd, struct live_answer *answer)
 	return answer->reply.result;
 }
 
-int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n_sites,
-		     struct live_answer *answer)
+static int query(const char *socket_path, const struct request *request,
+		 struct live_answer *answer)
 {
-	const struct request request = {.magic = REQUEST_MAGIC,
-					.version = REQUEST_VERSION,
-					.verb = verb,
-					.n_sites = n_sites};
-	int n_wanted = verb == REQUEST_SNAPSHOT ? 2 : verb == REQUEST_STATUS, fd, result;
+	uint32_t verb = request->verb;
+	bool is_whole = verb == REQUEST_SNAPSHOT || verb == REQUEST_JUDGED_SNAPSHOT;
+	int n_wanted = is_whole ? 2 : verb == REQUEST_STATUS, fd, result;
 
 	*answer = (struct live_answer){.fds = {-1, -1}};
 	fd = connect_to(socket_path, verb == REQUEST_STATUS ? STATUS_TIMEOUT_S : TIMEOUT_S);
 	if (fd < 0)
 		return fd;
-	result = send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno
+	result = send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0 ? -errno
 								       : receive(fd, answer);
 	close(fd);
 	if (result == -EPIPE)
@@ -138,6 +136,27 @@ int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n
 	if (result)
 		torsh_live_close(answer);
 	return result;
+}
+
+int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n_sites,
+		     struct live_answer *answer)
+{
+	return query(socket_path,
+		     &(struct request){.magic = REQUEST_MAGIC,
+				       .version = REQUEST_VERSION,
+				       .verb = verb,
+				       .n_sites = n_sites},
+		     answer);
+}
+
+int torsh_live_query_judged(const char *socket_path, uint32_t pid, struct live_answer *answer)
+{
+	return query(socket_path,
+		     &(struct request){.magic = REQUEST_MAGIC,
+				       .version = REQUEST_VERSION,
+				       .verb = REQUEST_JUDGED_SNAPSHOT,
+				       .pid = pid},
+		     answer);
 }
 
 void torsh_live_close(struct live_answer *answer)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh leaks: blocks that were not freed when their process ended. */
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "tools/base/die.h"
 #include "tools/command/command.h"
@@ -10,6 +13,7 @@
 #include "tools/memory/growth_window.h"
 #include "tools/report/growth_report.h"
 #include "tools/frames/folded_stack.h"
+#include "tools/live/live.h"
 
 #define TEXT_LIMIT 20
 
@@ -31,11 +35,13 @@ static const char doc[] =
 	"blocks were allocated in the window, they are shown apart, as undecided. With --growth a window "
 	"is the steps that it overlaps, and what was allocated in it and alive at the end.";
 
-enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT };
+enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT, KEY_NOW };
 
 struct own_choice {
 	bool is_at_exec, is_growth, shows_kept;
 	const char *device;
+	uint32_t now_pid; /* 0: read a recording */
+	const char **path; /* of the recording */
 };
 
 static const struct argp_option own_options[] = {
@@ -43,6 +49,8 @@ static const struct argp_option own_options[] = {
 	 "show in place of leaks what was alive when a process became another program", 0},
 	{"kept", KEY_KEPT, NULL, 0,
 	 "list what imports, interpreters and libraries keep, and what rules suppressed", 0},
+	{"now", KEY_NOW, "PID", 0,
+	 "of a running process, which is stopped for a moment to find out what is lost", 0},
 	{"growth", KEY_GROWTH, NULL, 0, "show what grows from step to step, in bytes a step", 0},
 	{"device", KEY_DEVICE, "NAME", 0,
 	 "memory of this device: cuda:0, managed, pinned, registered, imported", 0},
@@ -56,6 +64,10 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_DEVICE:
 		choice->device = argument;
+		return 0;
+	case KEY_NOW:
+		choice->now_pid = torsh_live_pid(argument);
+		*choice->path = argument; /* no recording is looked for */
 		return 0;
 	case KEY_AT_EXEC:
 		choice->is_at_exec = true;
@@ -219,13 +231,42 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	torsh_leaks_free(&view.leaks);
 }
 
+/* Take a snapshot of the running process, and choose it for reading. */
+static void take_now(struct read_options *options, uint32_t pid)
+{
+	const struct live_session *session;
+	struct live_sessions sessions;
+	struct live_answer answer;
+	int fd = memfd_create("torsh-now", MFD_CLOEXEC), result;
+
+	torsh_live_sessions_look(&sessions, 0);
+	session = torsh_live_sessions_need(&sessions, pid);
+	result = torsh_live_query_judged(session->socket_path, pid, &answer);
+	if (result)
+		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", pid,
+			  torsh_live_reason(result));
+	result = fd < 0 ? -errno
+			: torsh_live_write_snapshot(&answer, session->recording->start_realtime_ns,
+						    fd);
+	if (result)
+		torsh_die("the snapshot can't be written: %s", strerror(-result));
+	torsh_live_close(&answer);
+	torsh_live_sessions_free(&sessions);
+	/* It stays open: this is its only name. */
+	options->path = torsh_need_text("/proc/self/fd/%d", fd);
+	options->has_pid = true;
+	options->pid = pid;
+}
+
 int torsh_command_leaks(int argc, char **argv)
 {
 	struct read_options options = {.without = RECORDING_MOMENTS};
 	struct reading reading;
-	struct own_choice choice = {0};
+	struct own_choice choice = {.path = &options.path};
 
 	torsh_options_parse_window(argc, argv, doc, own_options, parse_own, &choice, &options);
+	if (choice.now_pid)
+		take_now(&options, choice.now_pid);
 	torsh_reading_open(&reading, &options);
 	if (choice.is_growth)
 		show_growth(&options, &reading);

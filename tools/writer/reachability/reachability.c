@@ -15,9 +15,9 @@
 
 #define AGENT_FILE "/libtorshagent.so"
 /* A thread that was stopped while it allocates is let go on, and stopped again. */
-#define HOLD_NS UINT64_C(50000000)
+#define HOLD_NS UINT64_C(5000000) /* without progress */
 #define RETRY_NS UINT64_C(2000000)
-#define N_TRIES 20u
+#define N_TRIES 100u
 
 static void give_reason(struct reachability *reachability, const char *reason, int error)
 {
@@ -166,6 +166,9 @@ static void sum_up(struct target *target, const struct block_index *index, const
 	};
 	const struct live_table *live = &target->state.heap.live;
 
+	free(reachability->sums);
+	reachability->sums = NULL;
+	reachability->n_sums = 0;
 	for (uint32_t i = 0; i < index->n; i++) {
 		struct live_block block;
 
@@ -228,8 +231,8 @@ static void judge_now(struct target *target, bool is_begin)
 		return;
 	} else {
 		reachability->is_judged = true;
+		*reachability->reason = '\0';
 		sum_up(target, index, verdicts);
-		free_before(reachability);
 	}
 	free(verdicts);
 	torsh_block_index_destroy(index);
@@ -257,6 +260,18 @@ static bool hold(struct target *target)
 	return true;
 }
 
+/* Returns whether events from before the stop are still being folded. */
+static bool goes_on(struct target *target, uint64_t now_ns)
+{
+	struct reachability *reachability = target->reachability;
+	uint64_t bound = torsh_target_bound(target);
+
+	if (bound != reachability->bound || reachability->bound_ns < reachability->stopped_ns)
+		reachability->bound_ns = now_ns;
+	reachability->bound = bound;
+	return now_ns - reachability->bound_ns < HOLD_NS;
+}
+
 /* A thread was stopped within a call of its allocator: let it go on for a moment. */
 static enum judging try_again(struct target *target)
 {
@@ -266,6 +281,7 @@ static enum judging try_again(struct target *target)
 	reachability->retry_ns = torsh_clock_monotonic_ns() + RETRY_NS;
 	if (++reachability->n_tries < N_TRIES)
 		return JUDGING_WAITS;
+	reachability->n_tries = 0;
 	give_reason(reachability, "its threads were allocating whenever they were stopped", 0);
 	return JUDGING_IS_DONE;
 }
@@ -282,13 +298,12 @@ enum judging torsh_reachability_judge(struct target *target, bool is_begin)
 
 		if (reason)
 			give_reason(reachability, reason, 0);
-		if (now_ns < reachability->retry_ns)
+		if (!reason && now_ns < reachability->retry_ns)
 			return JUDGING_WAITS;
 		return !reason && hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
 	}
 	if (!torsh_target_is_at_hold(target))
-		return now_ns - reachability->stopped_ns < HOLD_NS ? JUDGING_WAITS
-								   : try_again(target);
+		return goes_on(target, now_ns) ? JUDGING_WAITS : try_again(target);
 	if (is_reallocating(target))
 		return try_again(target);
 	judge_now(target, is_begin);

@@ -32,6 +32,9 @@ struct reachability {
 	bool is_held; /* the threads are stopped */
 	uint64_t stopped_ns, retry_ns; /* when; CLOCK_MONOTONIC */
 	uint32_t n_tries;
+	uint32_t judged_for; /* number of the last request that was judged for */
+	uint64_t bound; /* when it was last looked at: the fold goes on */
+	uint64_t bound_ns;
 	bool is_done; /* judged at the end, or given up */
 
 	/* What was live when the exit began, and its verdicts; NULL: not judged then. */

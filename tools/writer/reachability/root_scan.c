@@ -29,9 +29,10 @@ static void take_data(void *context, uint64_t address, uint64_t *words, size_t n
 }
 
 /* Where the area's part in use begins: at the lowest stack pointer, if it is a stack. */
-static uint64_t begin_of(const struct scan *scan, const struct memory_area *area)
+static uint64_t begin_of(const struct scan *scan, uint32_t number)
 {
-	uint64_t begin = area->end;
+	const struct memory_area *area = &scan->areas->items[number];
+	uint64_t begin = area->end, kept;
 
 	for (uint32_t i = 0; i < scan->threads->n; i++) {
 		uint64_t at = scan->threads->items[i].stack_pointer - RED_ZONE_BYTES;
@@ -39,7 +40,10 @@ static uint64_t begin_of(const struct scan *scan, const struct memory_area *area
 		if (at >= area->begin && at < begin)
 			begin = at;
 	}
-	return begin == area->end ? area->begin : begin;
+	if (begin < area->end)
+		return begin;
+	kept = torsh_stack_of_ended_thread(scan->areas, number, scan->threads, scan->reader);
+	return kept ? kept : area->begin;
 }
 
 static bool is_root(const struct memory_area *area)
@@ -49,9 +53,10 @@ static bool is_root(const struct memory_area *area)
 }
 
 /* The area without what is an allocator's. */
-static int scan_area(struct scan *scan, const struct memory_area *area)
+static int scan_area(struct scan *scan, uint32_t number)
 {
-	uint64_t at = begin_of(scan, area);
+	const struct memory_area *area = &scan->areas->items[number];
+	uint64_t at = begin_of(scan, number);
 	uint32_t i = torsh_heap_ranges_from(scan->heap, at);
 	int result = 0;
 
@@ -98,9 +103,8 @@ static int scan_roots(struct scan *scan)
 		result = scan_stack_in_heap(scan, thread->stack_pointer);
 	}
 	for (uint32_t i = 0; !result && i < scan->areas->n; i++) {
-		if (is_root(&scan->areas->items[i]) &&
-		    !torsh_stack_is_of_ended_thread(scan->areas, i, scan->threads, scan->reader))
-			result = scan_area(scan, &scan->areas->items[i]);
+		if (is_root(&scan->areas->items[i]))
+			result = scan_area(scan, i);
 	}
 	return result;
 }

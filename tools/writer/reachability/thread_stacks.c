@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/reachability/thread_stacks.h"
 
+#include <stdbool.h>
 #include <unistd.h>
 
 /* Where a stack ends: struct pthread, with static thread-local storage below it. */
@@ -33,9 +34,9 @@ static bool has_guard(const struct memory_areas *areas, uint32_t i)
 	       !below->is_writable && !below->is_file;
 }
 
-bool torsh_stack_is_of_ended_thread(const struct memory_areas *areas, uint32_t i,
-				    const struct stopped_threads *threads,
-				    const struct memory_reader *reader)
+uint64_t torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t i,
+				     const struct stopped_threads *threads,
+				     const struct memory_reader *reader)
 {
 #if defined(__x86_64__)
 	const struct memory_area *area = &areas->items[i];
@@ -45,12 +46,12 @@ bool torsh_stack_is_of_ended_thread(const struct memory_areas *areas, uint32_t i
 	    area->end - area->begin < TOP_BYTES || !has_guard(areas, i) ||
 	    is_in_use(area, threads) ||
 	    pread(reader->memory_fd, words, sizeof(words), (off_t)begin) != sizeof(words))
-		return false;
+		return 0;
 	for (size_t k = 0; k + PTHREAD_TID / 8 < TOP_WORDS; k++) {
 		uint64_t self = begin + 8 * k;
 
 		if (words[k] == self && words[k + PTHREAD_SELF / 8] == self)
-			return (int32_t)words[k + PTHREAD_TID / 8] <= 0;
+			return (int32_t)words[k + PTHREAD_TID / 8] <= 0 ? self : 0;
 	}
 #else
 	(void)areas;
@@ -58,5 +59,5 @@ bool torsh_stack_is_of_ended_thread(const struct memory_areas *areas, uint32_t i
 	(void)threads;
 	(void)reader;
 #endif
-	return false;
+	return 0;
 }

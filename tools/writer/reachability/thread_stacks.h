@@ -3,18 +3,19 @@
 #ifndef TORSH_WRITER_REACHABILITY_THREAD_STACKS_H
 #define TORSH_WRITER_REACHABILITY_THREAD_STACKS_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "tools/writer/reachability/memory_areas.h"
 #include "tools/writer/reachability/memory_reader.h"
 #include "tools/writer/reachability/stopped_threads.h"
 
 /*
- * Returns whether area number i is such a stack: what is on it is of no thread. On other CPUs than
- * x86-64 and with other C libraries none is recognised.
+ * Returns where in area number i the C library's own data begin if it is such a stack: what is below
+ * is of no thread; otherwise 0. On other CPUs than x86-64 and with other C libraries none is
+ * recognised.
  */
-bool torsh_stack_is_of_ended_thread(const struct memory_areas *areas, uint32_t i,
-				    const struct stopped_threads *threads,
-				    const struct memory_reader *reader);
+uint64_t torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t i,
+				     const struct stopped_threads *threads,
+				     const struct memory_reader *reader);
 
 #endif

@@ -70,6 +70,7 @@ static bool is_verb(uint32_t verb)
 	case REQUEST_PAUSE:
 	case REQUEST_RESUME:
 	case REQUEST_END:
+	case REQUEST_JUDGED_SNAPSHOT:
 		return true;
 	default:
 		return false;
@@ -84,7 +85,8 @@ static bool is_request(const void *bytes, size_t n)
 		return false;
 	memcpy(&request, bytes, sizeof(request));
 	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION &&
-	       is_verb(request.verb) && request.n_sites <= REQUEST_SITES_MAX && !request.reserved;
+	       is_verb(request.verb) && request.n_sites <= REQUEST_SITES_MAX &&
+	       (!request.pid || request.verb == REQUEST_JUDGED_SNAPSHOT);
 }
 
 /* Returns 0, or -EPROTO: then the caller still owns the message's descriptor. */

@@ -191,6 +191,7 @@ static struct target_pass drain_all(struct drain *drain)
 		torsh_checkpoints_events(&drain->checkpoints, target, EVENTS_CHUNK);
 		torsh_checkpoints_timeline(&drain->checkpoints, target, EVENTS_CHUNK);
 		torsh_unfollowed_take(&drain->unfollowed_list, target, watch_unfollowed, drain);
+		torsh_drain_check_judged(drain, target);
 		torsh_drain_check_exit_begin(drain, target);
 		torsh_drain_check_exit_wait(drain, target);
 		torsh_drain_check_call(drain, target);
@@ -268,6 +269,8 @@ static void *run(void *argument)
 static void destroy_parts(struct drain *drain)
 {
 	torsh_file_calls_destroy(&drain->file_calls);
+	if (drain->to_judge)
+		torsh_queued_request_destroy(drain->to_judge);
 	torsh_status_reader_stop(drain->status_reader);
 	torsh_requests_destroy(&drain->requests);
 	torsh_pending_children_destroy(&drain->pending_children);

@@ -32,23 +32,65 @@ static void reply_to_pause(struct drain *drain, const struct program_call *call,
 		torsh_program_call_reply(caller, call, is_change ? 0 : -EALREADY);
 }
 
+static void take_request(struct drain *drain, struct queued_request *queued)
+{
+	struct program_call call = queued->call;
+	bool is_change;
+
+	/* Targets that sent their hello before the request are part of the answer. */
+	torsh_drain_take_targets(drain);
+	is_change =
+		torsh_requests_take(&drain->requests, queued, drain->targets, drain->n_targets);
+	if (is_change && drain->session.has_begun)
+		torsh_session_write(&drain->session, &drain->requests.pauses,
+				    drain->checkpoints.file);
+	if (call.target && !drain->requests.current)
+		reply_to_pause(drain, &call, is_change);
+}
+
+/* Returns whether the request that waits for verdicts is about the target. */
+static bool is_about(const struct drain *drain, const struct target *target)
+{
+	uint32_t pid = drain->to_judge ? drain->to_judge->request.pid : 0;
+
+	return drain->to_judge &&
+	       (!pid || (uint32_t)target->pid == pid || target->start.pid == pid);
+}
+
+static bool is_judged_for_request(const struct drain *drain, const struct target *target)
+{
+	return target->reachability && target->reachability->judged_for == drain->judge_number;
+}
+
+/* Take the request that waits for verdicts, once they are there. */
+static void take_judged(struct drain *drain)
+{
+	struct queued_request *queued = drain->to_judge;
+
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		if (is_about(drain, drain->targets[i]) &&
+		    !is_judged_for_request(drain, drain->targets[i]))
+			return;
+	}
+	drain->to_judge = NULL;
+	take_request(drain, queued);
+}
+
 void torsh_drain_take_requests(struct drain *drain)
 {
 	struct queued_request *queued;
 
-	while ((queued = torsh_requests_next(&drain->requests))) {
-		struct program_call call = queued->call;
-		bool is_change;
-
-		/* Targets that sent their hello before the request are part of the answer. */
-		torsh_drain_take_targets(drain);
-		is_change = torsh_requests_take(&drain->requests, queued, drain->targets,
-						drain->n_targets);
-		if (is_change && drain->session.has_begun)
-			torsh_session_write(&drain->session, &drain->requests.pauses,
-					    drain->checkpoints.file);
-		if (call.target && !drain->requests.current)
-			reply_to_pause(drain, &call, is_change);
+	if (drain->to_judge)
+		take_judged(drain);
+	while (!drain->to_judge && (queued = torsh_requests_next(&drain->requests))) {
+		if (queued->request.verb == REQUEST_JUDGED_SNAPSHOT) {
+			torsh_drain_take_targets(drain);
+			drain->to_judge = queued;
+			drain->judge_number++;
+			drain->is_judging = true;
+		} else {
+			take_request(drain, queued);
+		}
 	}
 }
 
@@ -94,6 +136,16 @@ static bool judge(struct drain *drain, struct target *target, bool is_begin)
 		return true;
 	drain->is_judging = true;
 	return false;
+}
+
+void torsh_drain_check_judged(struct drain *drain, struct target *target)
+{
+	if (!is_about(drain, target) || is_judged_for_request(drain, target))
+		return;
+	if (judge(drain, target, false))
+		target->reachability->judged_for = drain->judge_number;
+	/* The request is taken in the next pass. */
+	drain->is_judging = true;
 }
 
 void torsh_drain_check_exit_begin(struct drain *drain, struct target *target)

@@ -60,6 +60,9 @@ struct drain {
 	/* the number of the first process while it waits at its exit; 0: it does not */
 	uint32_t exiting;
 	bool has_replied_to_exit;
+	/* waits until the blocks that it is about are judged; NULL: there is none */
+	struct queued_request *to_judge;
+	uint32_t judge_number; /* of the last one */
 	bool is_judging; /* a target waits until its blocks are judged: as of the last pass */
 	struct summary summary;
 };
@@ -84,6 +87,9 @@ void torsh_drain_answer(struct drain *drain);
 
 /* The target may wait where its exit begins: judge its blocks, and answer. */
 void torsh_drain_check_exit_begin(struct drain *drain, struct target *target);
+
+/* A request may wait for the verdicts on the target's blocks: judge them. */
+void torsh_drain_check_judged(struct drain *drain, struct target *target);
 
 /*
  * The target may wait at its exit: judge its blocks, and answer; queue an internal request if it is

@@ -93,7 +93,9 @@ static int reopen(int recording_fd)
 
 bool torsh_requests_is_whole(const struct requests *requests)
 {
-	return requests->current->request.verb == REQUEST_SNAPSHOT;
+	uint32_t verb = requests->current->request.verb;
+
+	return verb == REQUEST_SNAPSHOT || verb == REQUEST_JUDGED_SNAPSHOT;
 }
 
 void torsh_requests_answer(struct requests *requests, struct snapshot *snapshot, int recording_fd,

@@ -152,9 +152,9 @@ static void a_request_fits_to_the_byte(void **state)
 	REFUSED(version, REQUEST_VERSION + 1)
 	REFUSED(verb, 0)
 	REFUSED(verb, REQUEST_RESUME + 1)
-	REFUSED(verb, REQUEST_END + 1)
+	REFUSED(verb, REQUEST_JUDGED_SNAPSHOT + 1)
 	REFUSED(n_sites, REQUEST_SITES_MAX + 1)
-	REFUSED(reserved, 1)
+	REFUSED(pid, 1)
 #undef REFUSED
 }
 

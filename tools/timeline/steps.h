@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The steps of a training in one process: the program's own marks, else steps inferred from its
- * operators. The result includes the rule that was used.
+ * The steps of one process: the program's own marks, else steps inferred from its operators
+ * (steps/step_finder.h). The result includes the rule that was used, and how sure it is.
  */
 #ifndef TORSH_TIMELINE_STEPS_H
 #define TORSH_TIMELINE_STEPS_H
@@ -17,7 +17,7 @@
 	RULE(OPTIMIZER, optimizer, "from the end of one Optimizer.step to the end of the next") \
 	RULE(DATALOADER, dataloader, "from one batch of the DataLoader to the next")            \
 	RULE(BACKWARD, backward, "from the begin of one backward pass to that of the next")     \
-	RULE(PERIOD, period, "the sequence of operators repeats itself")
+	RULE(PERIOD, period, "one pass of a sequence of operators that repeats itself")
 
 enum step_rule {
 #define RULE(NAME, name, text) STEPS_BY_##NAME,
@@ -31,8 +31,25 @@ extern const char *const torsh_step_rule_texts[N_STEP_RULES];
 
 struct time_window;
 
+/* What a step of a model that makes tokens does. */
+#define STEP_KINDS             \
+	KIND(PREFILL, prefill) \
+	KIND(DECODE, decode)
+
+enum step_kind {
+	STEP_OF_NO_KIND,
+#define KIND(NAME, name) STEP_##NAME,
+	STEP_KINDS
+#undef KIND
+		N_STEP_KINDS
+};
+
+extern const char *const torsh_step_kind_names[N_STEP_KINDS]; /* NULL: of no kind */
+
 struct step {
 	uint64_t number, start_ns, end_ns;
+	uint32_t burst; /* number of the burst: between two of them, the process idles */
+	enum step_kind kind;
 };
 
 /* The steps that reports show: without those that a schedule left out or that were not selected. */
@@ -41,6 +58,8 @@ struct steps {
 	struct step *items; /* in time order, without overlap */
 	size_t n, n_room;
 	size_t n_all; /* including those left out */
+	double certainty; /* 0 to 1; torsh-steps(1) defines it for each rule */
+	uint32_t n_bursts; /* 0: bursts are not looked for by this rule */
 	bool is_restricted; /* times outside of steps are left out, too */
 	struct schedule schedule; /* by which operators were recorded; active 0: no schedule */
 	/*
@@ -50,6 +69,13 @@ struct steps {
 	bool is_scheduled;
 	const struct time_window *window; /* nothing else is reported (window.h); NULL: all times */
 };
+
+/*
+ * Append a step, which begins with the end of the last one where they overlap. Returns it until the
+ * next call, or NULL if nothing is left of it.
+ */
+struct step *torsh_steps_add(struct steps *steps, uint64_t number, uint64_t start_ns,
+			     uint64_t end_ns);
 
 /* The selected steps: by number, without the first ones among these. */
 struct steps_choice {
@@ -79,33 +105,5 @@ void torsh_steps_restrict(struct steps *steps, const struct time_window *window)
 
 /* Free the steps. */
 void torsh_steps_free(struct steps *steps);
-
-/*
- * Finds the steps: receives all spans and events of a process, in the order of a pass, then
- * decides.
- */
-struct step_finder;
-
-/* A finder for one process; the caller destroys it. */
-struct step_finder *torsh_step_finder_create(void);
-
-/* Free the finder. */
-void torsh_step_finder_destroy(struct step_finder *finder);
-
-/* Pass each span's begin, in time order. */
-void torsh_step_finder_begin(struct step_finder *finder, const struct span *span);
-
-/* Pass each span's end. */
-void torsh_step_finder_end(struct step_finder *finder, const struct span *span);
-
-/* Pass each other event. */
-void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event);
-
-/*
- * Decide on the steps. last_ns: time of the process's last event; setup_end_ns: 0 if unknown. The
- * caller frees *steps.
- */
-void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns,
-			      struct steps *steps);
 
 #endif

@@ -15,7 +15,11 @@
 #define N_STEPS 3u
 
 /* With a gap before the first and between the last two. */
-static struct step items[N_STEPS] = {{0, 10, 20}, {1, 20, 40}, {2, 50, 60}};
+static struct step items[N_STEPS] = {
+	{.number = 0, .start_ns = 10, .end_ns = 20},
+	{.number = 1, .start_ns = 20, .end_ns = 40},
+	{.number = 2, .start_ns = 50, .end_ns = 60},
+};
 static const struct steps steps = {.items = items, .n = N_STEPS};
 
 static struct span operator_of(uint64_t ordinal, enum span_phase phase, uint64_t start_ns,

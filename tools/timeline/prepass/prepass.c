@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/timeline/steps/step_finder.h"
 #include "tools/timeline/window.h"
 
 const struct prepass_process *torsh_prepass_of(const struct prepass *prepass,
@@ -110,8 +111,7 @@ void torsh_prepass_make(struct prepass *prepass, const struct recording *recordi
 		torsh_pass_finder_decide(of->passes, processes[i]);
 		torsh_pass_finder_destroy(of->passes);
 		of->passes = NULL;
-		torsh_step_finder_decide(of->finder, of->last_ns, processes[i]->setup_end_ns,
-					 &of->steps);
+		torsh_step_finder_decide(of->finder, of->last_ns, processes[i], &of->steps);
 		torsh_step_finder_destroy(of->finder);
 		of->finder = NULL;
 	}

@@ -82,6 +82,7 @@ static void figures_are_of_the_nearest_rank(void **state)
 	assert_int_equal(RUN(steps, path, "--json"), 0);
 	json = parse_output();
 	assert_int_equal(number_of(json, "median_ns"), 51000);
+	assert_int_equal(number_of(json, "certainty"), 1);
 	assert_int_equal(number_of(json, "p90_ns"), 90000);
 	assert_int_equal(number_of(json, "p99_ns"), 99000);
 	cJSON_Delete(json);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh steps: how long each step of a training took, by phase. */
+/* torsh steps: how long each step of a training or an inference took, by phase. */
 #include <stdlib.h>
 
 #include "tools/base/die.h"
@@ -13,16 +13,18 @@
 enum { KEY_ALL = 0x2000 };
 
 static const char doc[] =
-	"Show the steps of a training: how their times are distributed, and the slowest: in which phase, FLOPs and the peak of "
-	"its tensors.\v"
-	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of torch.profiler, the "
-	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report has the source. Of "
-	"several processes those are shown for which the best of these rules holds. Phases are times in operators and "
-	"modules, and other is what Python does between them: together they are the step. Where threads are in several, that "
-	"counts which began last. A loss is recognised by the name of its module or operator. Device is the "
-	"time of kernels, copies and memsets that the step launched, whenever they ran; busy is the share of the step's time in "
-	"which a device did anything, of several devices the busiest. Where the "
-	"recording has a schedule, or --steps or --skip-warmup choose, the other steps are left out, with a note in the report.";
+	"Show the steps of a training or an inference: how their times are distributed, and the "
+	"slowest: in which phase, FLOPs and the peak of its tensors.\v"
+	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of "
+	"torch.profiler, the optimizer's steps, the DataLoader, backward passes, or operators that "
+	"repeat themselves; the report has the source, and how sure it is. Of several processes "
+	"those are shown for which the best of these rules holds. Phases are times in operators and "
+	"modules, and other is what Python does between them: together they are the step. Where "
+	"threads are in several, that counts which began last. A loss is recognised by the name of "
+	"its module or operator. Device is the time of kernels, copies and memsets that the step "
+	"launched, whenever they ran; busy is the share of the step's time in which a device did "
+	"anything, of several devices the busiest. Where the recording has a schedule, or --steps or "
+	"--skip-warmup choose, the other steps are left out, with a note in the report.";
 
 static void collect(struct steps_view *view)
 {
@@ -37,6 +39,8 @@ static void collect(struct steps_view *view)
 			continue;
 		torsh_step_totals_collect(&view->totals[i], reading->recording,
 					  reading->processes[i], &view->prepass);
+		if (!view->n_steps || steps->certainty < view->certainty)
+			view->certainty = steps->certainty;
 		view->has_devices = view->has_devices || view->totals[i].has_devices;
 		view->n_steps += steps->n;
 	}

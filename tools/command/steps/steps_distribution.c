@@ -2,8 +2,10 @@
 /* The top of `torsh steps`: a curve of the durations, and their histogram. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/command/steps/steps_view.h"
 #include "tools/ops/step_durations.h"
@@ -79,6 +81,53 @@ static void print_histogram(const struct shown_step *steps, size_t n,
 	}
 }
 
+static const char *words_of(double certainty)
+{
+	return certainty >= 0.9	  ? "almost certain"
+	       : certainty >= 0.7 ? "likely"
+	       : certainty >= 0.4 ? "uncertain"
+				  : "hardly more than a guess";
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Print how many steps are of each kind, and how long these take. */
+static void print_kinds(const struct shown_step *steps, size_t n)
+{
+	uint64_t *durations = torsh_need_items(NULL, 0, n, sizeof(*durations));
+	char median[SIZE_TEXT_BYTES];
+
+	for (int kind = STEP_OF_NO_KIND + 1; kind < N_STEP_KINDS; kind++) {
+		size_t n_of = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			if ((int)steps[i].step->kind == kind)
+				durations[n_of++] = torsh_shown_step_duration(&steps[i]);
+		}
+		if (!n_of)
+			continue;
+		qsort(durations, n_of, sizeof(*durations), compare_numbers);
+		printf("  %zu of %s, median %s\n", n_of, torsh_step_kind_names[kind],
+		       torsh_size_duration(durations[n_of / 2], median));
+	}
+	free(durations);
+}
+
+static void print_bursts(const struct steps_view *view)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < view->prepass.n; i++)
+		n += view->totals[i].items ? view->prepass.items[i].steps.n_bursts : 0;
+	if (n > 1)
+		printf("  in %zu bursts; the time between them is in no step\n", n);
+}
+
 void torsh_steps_distribution(const struct steps_view *view, const struct shown_step *steps)
 {
 	struct step_durations durations = torsh_step_durations_find(&view->prepass);
@@ -91,7 +140,10 @@ void torsh_steps_distribution(const struct steps_view *view, const struct shown_
 			   torsh_size_duration(durations.p90_ns, p90),
 			   torsh_size_duration(durations.p99_ns, p99),
 			   torsh_size_duration(durations.longest_ns, longest));
-	printf("  a step is %s\n", torsh_step_rule_texts[view->rule]);
+	printf("  a step is %s: %s (certainty %.2f)\n", torsh_step_rule_texts[view->rule],
+	       words_of(view->certainty), view->certainty);
+	print_kinds(steps, view->n_steps);
+	print_bursts(view);
 	if (durations.n_slow_first)
 		printf("  the first %s took more than %u times the median: --skip-warmup %zu %s\n",
 		       torsh_size_counted(durations.n_slow_first, "step", count),

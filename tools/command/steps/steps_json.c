@@ -52,6 +52,8 @@ static void emit_step(struct json_writer *json, const struct shown_step *shown, 
 	torsh_json_put_u64(json, "start_ns", step->start_ns);
 	torsh_json_put_u64(json, "duration_ns", step->end_ns - step->start_ns);
 	torsh_json_put_text(json, "rule", torsh_step_rule_names[of->steps.rule]);
+	torsh_json_put_text(json, "kind", torsh_step_kind_names[step->kind]);
+	torsh_json_put_known(json, "burst", of->steps.n_bursts, step->burst);
 	torsh_json_put_u64(json, "calls", total->calls);
 	torsh_json_put_known(json, "flops", has_flops, total->flops);
 	torsh_json_put_known(json, "flops_all", has_flops, total->flops_all);
@@ -68,6 +70,14 @@ static void print_item(void *context, const struct steps_view *view, const struc
 	emit_step(context, shown, !view->reading->recording->without_flops);
 }
 
+static void put_certainty(struct json_writer *json, const struct steps_view *view)
+{
+	if (view->n_steps)
+		torsh_json_put_double(json, "certainty", view->certainty);
+	else
+		torsh_json_put_null(json, "certainty");
+}
+
 void torsh_steps_json(const struct steps_view *view, size_t n_limit)
 {
 	const struct reading *reading = view->reading;
@@ -80,6 +90,7 @@ void torsh_steps_json(const struct steps_view *view, size_t n_limit)
 	torsh_json_put_u64(&json, "version", 1);
 	torsh_json_put_text(&json, "rule", torsh_step_rule_names[view->rule]);
 	torsh_json_put_text(&json, "rule_text", torsh_step_rule_texts[view->rule]);
+	put_certainty(&json, view);
 	torsh_json_put_known(&json, "median_ns", view->n_steps, durations.median_ns);
 	torsh_json_put_known(&json, "p90_ns", view->n_steps, durations.p90_ns);
 	torsh_json_put_known(&json, "p99_ns", view->n_steps, durations.p99_ns);

@@ -10,6 +10,8 @@
 /* The columns of the table; those without a value in any step are hidden. */
 enum {
 	COLUMN_STEP,
+	COLUMN_KIND,
+	COLUMN_BURST,
 	COLUMN_TIME,
 	COLUMN_BAR,
 	COLUMN_PHASES,
@@ -28,6 +30,8 @@ static const enum span_phase order[] = {PHASE_SETUP, PHASE_DATA,     PHASE_FORWA
 
 static const struct table_column columns[N_COLUMNS] = {
 	[COLUMN_STEP] = {"step", TABLE_NUMBER, .drop = 0},
+	[COLUMN_KIND] = {"kind", TABLE_TEXT, .drop = 1},
+	[COLUMN_BURST] = {"burst", TABLE_NUMBER, .drop = 3},
 	[COLUMN_TIME] = {"time", TABLE_NUMBER, .drop = 0},
 	[COLUMN_BAR] = {"", TABLE_BAR, .drop = 4},
 	{"setup", TABLE_NUMBER, .drop = 3},
@@ -103,8 +107,14 @@ static void put_step(struct table *table, const struct steps_view *view,
 {
 	const struct step_total *total = shown->total;
 	uint64_t duration_ns = torsh_shown_step_duration(shown);
+	const char *kind = torsh_step_kind_names[shown->step->kind];
 
 	torsh_table_cell(table, "%" PRIu64, shown->step->number);
+	if (kind)
+		torsh_table_cell(table, "%s", kind);
+	else
+		torsh_table_unknown(table);
+	torsh_table_cell(table, "%" PRIu32, shown->step->burst);
 	torsh_table_time(table, duration_ns);
 	torsh_table_bar(table, longest_ns ? (double)duration_ns / (double)longest_ns : 0);
 	for (size_t i = 0; i < N_PHASES; i++)
@@ -131,7 +141,7 @@ static bool has_phase(const struct shown_step *steps, size_t n, enum span_phase 
 static void hide_columns(struct table *table, const struct steps_view *view,
 			 const struct shown_step *steps, size_t n)
 {
-	bool has_others = false;
+	bool has_others = false, has_kinds = false, has_bursts = false;
 
 	for (size_t i = 0; i < N_PHASES; i++) {
 		if (!has_phase(steps, n, order[i]))
@@ -139,8 +149,16 @@ static void hide_columns(struct table *table, const struct steps_view *view,
 	}
 	for (size_t i = 1; i < n; i++)
 		has_others = has_others || steps[i].of != steps[0].of;
+	for (size_t i = 0; i < n; i++) {
+		has_kinds = has_kinds || steps[i].step->kind;
+		has_bursts = has_bursts || steps[i].of->steps.n_bursts > 1;
+	}
 	if (!has_others)
 		torsh_table_hide(table, COLUMN_PID);
+	if (!has_kinds)
+		torsh_table_hide(table, COLUMN_KIND);
+	if (!has_bursts)
+		torsh_table_hide(table, COLUMN_BURST);
 	if (view->has_devices)
 		return;
 	torsh_table_hide(table, COLUMN_DEVICE);

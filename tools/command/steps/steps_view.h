@@ -13,6 +13,7 @@ struct steps_view {
 	struct step_totals *totals; /* by process; without items if it isn't shown */
 	bool has_devices; /* the devices of a shown process were recorded */
 	size_t n_steps; /* number of shown steps */
+	double certainty; /* the lowest of the shown processes; 0 without steps */
 };
 
 /* A step that is shown. */

@@ -5,9 +5,12 @@
 
 #include "tools/base/die.h"
 
+/* Requests may overlap: the time of the first one counts. */
 static void add_span(struct time_scope *scope, struct step interval, uint64_t from_ns,
 		     uint64_t to_ns)
 {
+	if (scope->n && from_ns < scope->intervals[scope->n - 1].end_ns)
+		from_ns = scope->intervals[scope->n - 1].end_ns;
 	interval.start_ns = interval.start_ns > from_ns ? interval.start_ns : from_ns;
 	interval.end_ns = interval.end_ns < to_ns ? interval.end_ns : to_ns;
 	if (interval.start_ns >= interval.end_ns)

@@ -162,7 +162,7 @@ static void put_operator(struct events *events, struct string_cache *strings,
 	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, span->process)->steps;
 	const struct span *outer = torsh_span_outer_operator(span);
 	uint64_t duration_ns = span->end_ns - span->start_ns;
-	size_t step = torsh_steps_at(steps, span->start_ns);
+	size_t step = torsh_steps_of(steps, span->start_ns, span->thread);
 	bool has_sequence = span->sequence != OP_NO_SEQUENCE,
 	     has_formula = own->status != FLOPS_NO_FORMULA;
 	struct json_writer *json = begin_event(events, "operator", strings, span->thread);

@@ -21,7 +21,7 @@ static void add_group(struct recorded_survivors *survivors, const struct chosen 
 		      const struct recorded_live_group *group)
 {
 	const struct steps *steps = chosen->steps;
-	size_t step = torsh_steps_find(steps->items, steps->n, group->first_ns);
+	size_t step = torsh_steps_at(steps, group->first_ns);
 
 	if (step == STEP_NONE || !torsh_window_has(chosen->window, group->first_ns))
 		return;

@@ -95,7 +95,7 @@ static uint64_t key_of(const struct process_keys *keys, const struct span *span,
 		return (uint64_t)span->phase + 1;
 	default:
 		/* STEP_NONE becomes 1. */
-		return torsh_steps_at(keys->steps, span->start_ns) + 2;
+		return torsh_steps_of(keys->steps, span->start_ns, span->thread) + 2;
 	}
 }
 

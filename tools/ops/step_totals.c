@@ -25,7 +25,7 @@ struct adder {
 	struct device_sum *devices;
 	size_t n_devices, devices_room;
 	struct flops_book *book;
-	struct phase_clock clock;
+	struct phase_lanes phases;
 	size_t n_entered; /* steps that began before the last tensor event */
 	int64_t held_bytes;
 };
@@ -34,7 +34,7 @@ static void see_begin(void *context, struct span *span)
 {
 	struct adder *adder = context;
 
-	torsh_phase_clock_begin(&adder->clock, span);
+	torsh_phase_lanes_begin(&adder->phases, span);
 	if (span->kind == SPAN_OPERATOR)
 		torsh_flops_book_begin(adder->book, span);
 }
@@ -42,10 +42,10 @@ static void see_begin(void *context, struct span *span)
 static void see_end(void *context, struct span *span)
 {
 	struct adder *adder = context;
-	size_t step = torsh_steps_at(adder->steps, span->start_ns);
+	size_t step = torsh_steps_of(adder->steps, span->start_ns, span->thread);
 	struct flops own = {0};
 
-	torsh_phase_clock_end(&adder->clock, span);
+	torsh_phase_lanes_end(&adder->phases, span);
 	if (span->kind == SPAN_OPERATOR)
 		own = torsh_flops_book_end(adder->book, span);
 	if (step == STEP_NONE)
@@ -78,7 +78,7 @@ static void see_event(void *context, const struct recorded_process *process,
 		return;
 	enter_steps(adder, event->at_ns);
 	adder->held_bytes += tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
-	step = torsh_steps_at(adder->steps, event->at_ns);
+	step = torsh_steps_of(adder->steps, event->at_ns, event->thread);
 	if (step != STEP_NONE && adder->held_bytes > (int64_t)adder->totals[step].peak_bytes)
 		adder->totals[step].peak_bytes = (uint64_t)adder->held_bytes;
 }
@@ -185,14 +185,14 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct recordin
 	*totals = (struct step_totals){.has_devices = of->work.is_seen};
 	totals->items = adder.totals =
 		torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
-	torsh_phase_clock_start(&adder.clock, adder.steps, spent);
+	torsh_phase_lanes_start(&adder.phases, adder.steps, spent);
 	adder.join = torsh_device_join_create(prepass, &rows, &adder);
 	rc = torsh_spans_visit(recording, &process, 1, prepass->unnested, NULL, &visitor, &adder,
 			       NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);
-	torsh_phase_clock_stop(&adder.clock);
+	torsh_phase_lanes_stop(&adder.phases);
 	for (size_t i = 0; i < adder.steps->n; i++)
 		adder.totals[i].spent = spent[i];
 	free(spent);

@@ -4,7 +4,7 @@
 #define TORSH_OPS_STEP_TOTALS_H
 
 #include "tools/ops/operators.h"
-#include "tools/timeline/phase_clock.h"
+#include "tools/timeline/phase_lanes.h"
 
 struct step_total {
 	uint64_t calls; /* of operators */

@@ -13,6 +13,7 @@
 #define STEP_RULES                                                                              \
 	RULE(NONE, none, "nothing in the recording shows where steps begin")                    \
 	RULE(USER, user, "marks of the program")                                                \
+	RULE(REQUESTS, requests, "one request that the program served")                         \
 	RULE(PROFILER, profiler_step, "ProfilerStep# of torch.profiler")                        \
 	RULE(OPTIMIZER, optimizer, "from the end of one Optimizer.step to the end of the next") \
 	RULE(DATALOADER, dataloader, "from one batch of the DataLoader to the next")            \
@@ -50,13 +51,29 @@ struct step {
 	uint64_t number, start_ns, end_ns;
 	uint32_t burst; /* number of the burst: between two of them, the process idles */
 	enum step_kind kind;
+	uint32_t name; /* label of a request; 0: none */
+};
+
+/* The time in which a thread works on a step, where steps overlap. */
+struct step_slice {
+	uint32_t thread; /* row of the process's threads */
+	size_t step; /* its index */
+	uint64_t start_ns, end_ns;
 };
 
 /* The steps that reports show: without those that a schedule left out or that were not selected. */
 struct steps {
 	enum step_rule rule;
-	struct step *items; /* in time order, without overlap */
+	/* In the order of their begins. Without slices they don't overlap. */
+	struct step *items;
 	size_t n, n_room;
+	/*
+	 * Of requests, which threads work on at the same time: by thread, then by time, without
+	 * overlap on a thread. NULL: a step is of all threads.
+	 */
+	struct step_slice *slices;
+	size_t n_slices;
+	uint64_t longest_ns; /* of a step; with slices only */
 	size_t n_all; /* including those left out */
 	double certainty; /* 0 to 1; torsh-steps(1) defines it for each rule */
 	uint32_t n_bursts; /* 0: bursts are not looked for by this rule */
@@ -94,8 +111,14 @@ size_t torsh_steps_after(const struct step *steps, size_t n, uint64_t at_ns);
 /* Returns the step that contains the time, or STEP_NONE. */
 size_t torsh_steps_find(const struct step *steps, size_t n, uint64_t at_ns);
 
-/* Returns the index in items of the step that contains the time, or STEP_NONE. */
+/*
+ * Returns the index in items of the step that contains the time, or STEP_NONE; of several the one
+ * that began last.
+ */
 size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns);
+
+/* Returns the index in items of the step that the thread, a row, is in then, or STEP_NONE. */
+size_t torsh_steps_of(const struct steps *steps, uint64_t at_ns, uint32_t thread);
 
 /* Returns true if events at that time are reported. */
 bool torsh_steps_have(const struct steps *steps, uint64_t at_ns);

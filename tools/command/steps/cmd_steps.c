@@ -15,8 +15,8 @@ enum { KEY_ALL = 0x2000 };
 static const char doc[] =
 	"Show the steps of a training or an inference: how their times are distributed, and the "
 	"slowest: in which phase, FLOPs and the peak of its tensors.\v"
-	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of "
-	"torch.profiler, the optimizer's steps, the DataLoader, backward passes, or operators that "
+	"Where steps begin is taken from the program's own marks, else from its requests, "
+	"ProfilerStep# of torch.profiler, the optimizer's steps, the DataLoader, backward passes, or operators that "
 	"repeat themselves; the report has the source, and how sure it is. Of several processes "
 	"those are shown for which the best of these rules holds. Phases are times in operators and "
 	"modules, and other is what Python does between them: together they are the step. Where "

@@ -52,6 +52,7 @@ static void emit_step(struct json_writer *json, const struct shown_step *shown, 
 	torsh_json_put_u64(json, "start_ns", step->start_ns);
 	torsh_json_put_u64(json, "duration_ns", step->end_ns - step->start_ns);
 	torsh_json_put_text(json, "rule", torsh_step_rule_names[of->steps.rule]);
+	torsh_json_put_text(json, "name", torsh_timeline_label(of->process, step->name));
 	torsh_json_put_text(json, "kind", torsh_step_kind_names[step->kind]);
 	torsh_json_put_known(json, "burst", of->steps.n_bursts, step->burst);
 	torsh_json_put_u64(json, "calls", total->calls);

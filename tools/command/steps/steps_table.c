@@ -10,6 +10,7 @@
 /* The columns of the table; those without a value in any step are hidden. */
 enum {
 	COLUMN_STEP,
+	COLUMN_NAME,
 	COLUMN_KIND,
 	COLUMN_BURST,
 	COLUMN_TIME,
@@ -30,6 +31,7 @@ static const enum span_phase order[] = {PHASE_SETUP, PHASE_DATA,     PHASE_FORWA
 
 static const struct table_column columns[N_COLUMNS] = {
 	[COLUMN_STEP] = {"step", TABLE_NUMBER, .drop = 0},
+	[COLUMN_NAME] = {"request", TABLE_TEXT, .drop = 0},
 	[COLUMN_KIND] = {"kind", TABLE_TEXT, .drop = 1},
 	[COLUMN_BURST] = {"burst", TABLE_NUMBER, .drop = 3},
 	[COLUMN_TIME] = {"time", TABLE_NUMBER, .drop = 0},
@@ -102,18 +104,23 @@ static void put_phase(struct table *table, uint64_t ns)
 		torsh_table_unknown(table);
 }
 
+static void put_word(struct table *table, const char *word)
+{
+	if (word)
+		torsh_table_cell(table, "%s", word);
+	else
+		torsh_table_unknown(table);
+}
+
 static void put_step(struct table *table, const struct steps_view *view,
 		     const struct shown_step *shown, uint64_t longest_ns)
 {
 	const struct step_total *total = shown->total;
 	uint64_t duration_ns = torsh_shown_step_duration(shown);
-	const char *kind = torsh_step_kind_names[shown->step->kind];
 
 	torsh_table_cell(table, "%" PRIu64, shown->step->number);
-	if (kind)
-		torsh_table_cell(table, "%s", kind);
-	else
-		torsh_table_unknown(table);
+	put_word(table, torsh_timeline_label(shown->of->process, shown->step->name));
+	put_word(table, torsh_step_kind_names[shown->step->kind]);
 	torsh_table_cell(table, "%" PRIu32, shown->step->burst);
 	torsh_table_time(table, duration_ns);
 	torsh_table_bar(table, longest_ns ? (double)duration_ns / (double)longest_ns : 0);
@@ -141,7 +148,7 @@ static bool has_phase(const struct shown_step *steps, size_t n, enum span_phase 
 static void hide_columns(struct table *table, const struct steps_view *view,
 			 const struct shown_step *steps, size_t n)
 {
-	bool has_others = false, has_kinds = false, has_bursts = false;
+	bool has_others = false, has_names = false, has_kinds = false, has_bursts = false;
 
 	for (size_t i = 0; i < N_PHASES; i++) {
 		if (!has_phase(steps, n, order[i]))
@@ -150,11 +157,14 @@ static void hide_columns(struct table *table, const struct steps_view *view,
 	for (size_t i = 1; i < n; i++)
 		has_others = has_others || steps[i].of != steps[0].of;
 	for (size_t i = 0; i < n; i++) {
+		has_names = has_names || steps[i].step->name;
 		has_kinds = has_kinds || steps[i].step->kind;
 		has_bursts = has_bursts || steps[i].of->steps.n_bursts > 1;
 	}
 	if (!has_others)
 		torsh_table_hide(table, COLUMN_PID);
+	if (!has_names)
+		torsh_table_hide(table, COLUMN_NAME);
 	if (!has_kinds)
 		torsh_table_hide(table, COLUMN_KIND);
 	if (!has_bursts)

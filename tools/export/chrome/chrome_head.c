@@ -103,7 +103,8 @@ static void put_steps(struct json_writer *json, const struct trace *trace,
 	struct step last;
 	char *name;
 
-	if (!steps->n || steps->rule == STEPS_BY_PROFILER)
+	/* The program's own ranges are shown where they are: they may overlap. */
+	if (!steps->n || steps->rule == STEPS_BY_PROFILER || steps->slices)
 		return;
 	name = torsh_need_text("steps (%s)", torsh_step_rule_texts[steps->rule]);
 	torsh_chrome_put_text_of(json, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid, "name",

@@ -97,7 +97,8 @@ static void put_steps(struct perfetto *perfetto, const struct sequence *sequence
 	uint64_t track;
 	char *name;
 
-	if (!steps->n)
+	/* Requests are ranges, and may overlap. */
+	if (!steps->n || steps->slices)
 		return;
 	name = torsh_need_text("steps (%s)", torsh_step_rule_texts[steps->rule]);
 	track = torsh_perfetto_add_track(perfetto, sequence, name, NULL);

@@ -57,7 +57,7 @@ static void insert_operator(struct sqlite *sqlite, const struct span *span, cons
 	const struct steps *steps = &torsh_prepass_of(sqlite->trace->prepass, span->process)->steps;
 	const struct span *outer = torsh_span_outer_operator(span);
 	uint64_t duration_ns = span->end_ns - span->start_ns;
-	size_t step = torsh_steps_at(steps, span->start_ns);
+	size_t step = torsh_steps_of(steps, span->start_ns, span->thread);
 	uint32_t stack;
 
 	stack = torsh_sqlite_stack(sqlite, span->process, span->stack);

@@ -215,7 +215,7 @@ static void see_value(struct tensorboard *tensorboard, const struct timeline_eve
 {
 	const struct event_value *value = &event->event.value;
 	const char *name = torsh_timeline_label(tensorboard->process, value->name);
-	size_t step = torsh_steps_at(&tensorboard->of->steps, event->at_ns);
+	size_t step = torsh_steps_of(&tensorboard->of->steps, event->at_ns, event->thread);
 	double number;
 
 	if (!torsh_trace_has(tensorboard->trace, event->at_ns) ||

@@ -117,21 +117,25 @@ static const struct op_sequence *choose(const struct op_sequences *sequences)
 	return best;
 }
 
-struct op_place *torsh_op_sequences_take(const struct op_sequences *sequences, size_t *n)
+struct op_place *torsh_op_sequence_take(const struct op_sequence *sequence, size_t *n)
 {
-	const struct op_sequence *sequence = choose(sequences);
-	struct op_place *places;
-	uint64_t first;
+	uint64_t first = sequence->n > SEQUENCE_MAX ? sequence->n - SEQUENCE_MAX : 0;
+	struct op_place *places =
+		torsh_need_items(NULL, 0, (size_t)(sequence->n - first), sizeof(*places));
 
 	*n = 0;
-	if (!sequence)
-		return NULL;
-	first = sequence->n > SEQUENCE_MAX ? sequence->n - SEQUENCE_MAX : 0;
-	places = torsh_need_items(NULL, 0, (size_t)(sequence->n - first), sizeof(*places));
 	for (uint64_t i = first; i < sequence->n; i++)
 		places[(*n)++] = *(const struct op_place *)torsh_sparse_array_find(
 			&sequence->places, i % SEQUENCE_MAX);
 	return places;
+}
+
+struct op_place *torsh_op_sequences_take(const struct op_sequences *sequences, size_t *n)
+{
+	const struct op_sequence *sequence = choose(sequences);
+
+	*n = 0;
+	return sequence ? torsh_op_sequence_take(sequence, n) : NULL;
 }
 
 void torsh_op_sequences_free(struct op_sequences *sequences)

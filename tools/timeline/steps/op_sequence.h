@@ -15,7 +15,7 @@
 #include "tools/timeline/spans.h"
 
 #define SEQUENCE_MAX (1u << 20) /* the last ones of a thread that are stored */
-#define SEQUENCE_THREADS 16u
+#define SEQUENCE_THREADS 64u
 
 struct op_place {
 	uint64_t start_ns, end_ns;
@@ -56,6 +56,9 @@ void torsh_op_sequences_begin(struct op_sequences *sequences, const struct span 
 
 /* Pass each span's end. */
 void torsh_op_sequences_end(struct op_sequences *sequences, const struct span *span);
+
+/* Returns the places of one thread, in the order of time, and sets *n. The caller frees them. */
+struct op_place *torsh_op_sequence_take(const struct op_sequence *sequence, size_t *n);
 
 /*
  * Returns the places of the thread that called most modules, else of that with most operators, in

@@ -8,11 +8,13 @@
 #include "tools/timeline/steps/step_moments.h"
 #include "tools/timeline/steps/op_sequence.h"
 #include "tools/timeline/steps/period_steps.h"
+#include "tools/timeline/steps/request_steps.h"
 #include "tools/timeline/steps/scheduled_steps.h"
 
 struct step_finder {
 	struct moments user, profiler, optimizer, data, backward;
 	struct scheduled_steps scheduled;
+	struct requests requests;
 	struct schedule schedule;
 	bool has_start, is_backward;
 	uint64_t start_ns; /* start of the first operator, or the end of the setup if it is known */
@@ -33,6 +35,7 @@ void torsh_step_finder_destroy(struct step_finder *finder)
 	free(finder->data.items);
 	free(finder->backward.items);
 	free(finder->scheduled.moments.items);
+	free(finder->requests.items);
 	torsh_op_sequences_free(&finder->sequences);
 	free(finder);
 }
@@ -70,6 +73,7 @@ void torsh_step_finder_end(struct step_finder *finder, const struct span *span)
 		.start_ns = span->start_ns, .end_ns = span->end_ns, .name = span->name};
 
 	torsh_op_sequences_end(&finder->sequences, span);
+	torsh_requests_end(&finder->requests, span);
 	if (span->kind == SPAN_OPERATOR && span->end_ns > finder->last_operator_ns)
 		finder->last_operator_ns = span->end_ns;
 	if (span->traits & NAME_PROFILER_STEP) {
@@ -194,6 +198,9 @@ static void step_by_best(struct step_finder *finder, uint64_t last_ns,
 	if (finder->user.n) {
 		steps->rule = STEPS_BY_USER;
 		step_by_marks(steps, &finder->user, last_ns);
+	} else if (finder->requests.n) {
+		steps->rule = STEPS_BY_REQUESTS;
+		torsh_requests_make(&finder->requests, &finder->sequences, steps);
 	} else if (finder->profiler.n) {
 		steps->rule = STEPS_BY_PROFILER;
 		step_by_profiler(steps, &finder->profiler);
@@ -222,6 +229,7 @@ static void set_certainty(const struct step_finder *finder, struct steps *steps)
 		steps->certainty = torsh_period_steps_regularity(&finder->sequences, steps);
 		break;
 	case STEPS_BY_USER:
+	case STEPS_BY_REQUESTS:
 	case STEPS_BY_PROFILER:
 		steps->certainty = 1;
 		break;

@@ -191,6 +191,25 @@ static inline void torsh_range_end(uint64_t range)
 		end(range);
 }
 
+#define TORSH_REQUEST_DOMAIN_ "torsh.request"
+
+/*
+ * A request that this thread serves begins here: a step of `torsh steps`. The thread ends it.
+ * Within another request it is part of that.
+ */
+static inline void torsh_request_begin(const char *name)
+{
+	const struct torsh_attributes attributes = {
+		sizeof(attributes), 0, TORSH_REQUEST_DOMAIN_, NULL, 0, 0, {0}};
+
+	torsh_range_push_with(name, &attributes);
+}
+
+static inline void torsh_request_end(void)
+{
+	torsh_range_pop_from(TORSH_REQUEST_DOMAIN_);
+}
+
 /* Mark this moment. attributes may be NULL. */
 static inline void torsh_mark_with(const char *name, const struct torsh_attributes *attributes)
 {

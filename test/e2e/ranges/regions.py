@@ -5,6 +5,7 @@ almost nothing."""
 
 import collections
 import pathlib
+import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -34,7 +35,8 @@ def what_is_reported_is_recorded():
     main = events[0]["thread"]
     expect_equal(nested(events, main), [(0, "outer"), (1, "middle"), (0, "scoped"), (1, "in scope"), (0, "left open")],
                  "ranges of the main thread, one pop too many among them")
-    [other] = [event for event in events if event["event"] == "range_push" and event["domain"]]
+    [other, request] = [event for event in events if event["event"] == "range_push" and event["domain"]]
+    expect_equal((request["name"], request["domain"], request["payload"]), ("GET /", "torsh.request", None), "a request")
     expect_equal({key: other[key] for key in ("name", "domain", "category", "color", "payload")},
                  {"name": "with all", "domain": "other", "category": "kind", "color": 0xff336699, "payload": -5},
                  "attributes of a range")
@@ -56,7 +58,8 @@ def regions_are_summed():
     alone = {(None, name): (1, 1, 0) for name in ("outer", "middle", "scoped", "in scope", "handed over")}
     rounds = {(None, f"round {i}"): (N_ROUNDS, 1, 0) for i in range(N_THREADS)}
     expect_equal(calls, {**alone, **rounds, (None, "inner"): (N_THREADS * N_ROUNDS, N_THREADS, 0),
-                         ("other", "with all"): (1, 1, 0), (None, "left open"): (1, 1, 1),
+                         ("other", "with all"): (1, 1, 0), ("torsh.request", "GET /"): (1, 1, 0),
+                         (None, "left open"): (1, 1, 1),
                          (None, "never ended"): (1, 1, 1)}, "regions")
     expect_equal((report["steps"], report["unpaired_ends"]), (2, 1), "steps, and pops too many")
     # Times are those between the events.
@@ -182,6 +185,28 @@ int main(void)
         printed[event["process"]].append(event.get("name") or event["event"])
     expect_equal(sorted(printed.values()), [["before", "in the parent", "range_pop"],
                                          ["in the child", "of the child", "range_pop", "range_pop"]], "what each printed")
+
+
+@case
+def requests_are_steps_that_overlap():
+    """Two threads serve; what they do inside of a request as one is part of it."""
+    output = record([PROGRAMS / "served"])[1]
+    report = read_report("steps", output, "--limit", "0")
+    expect_equal((report["rule"], report["certainty"]), ("requests", 1), "rule")
+    steps = report["steps"]
+    expect_equal(collections.Counter(step["name"] for step in steps), {"GET /main": 20, "GET /other": 20}, "requests")
+    starts = [step["start_ns"] for step in steps]
+    expect_equal(starts, sorted(starts), "order")
+    by_name = {name: [step for step in steps if step["name"] == name] for name in ("GET /main", "GET /other")}
+    for one, other in zip(*by_name.values()):
+        ends = [step["start_ns"] + step["duration_ns"] for step in (one, other)]
+        assert max(one["start_ns"], other["start_ns"]) < min(ends), (one, other)
+    database = scratch("database") / "t.sqlite"
+    torsh("export", "--format", "sqlite", "-o", database, output)
+    expect_equal(sqlite3.connect(database).execute("select count(*), min(rule), max(rule) from steps").fetchone(),
+                 (40, "requests", "requests"), "rows of steps")
+    for form in ("chrome", "perfetto", "html", "json", "tensorboard"):
+        torsh("export", "--format", form, "-o", scratch(form) / "file", output)
 
 
 main()

@@ -59,6 +59,8 @@ static void say_attributes(void)
 	attributes.payload.f64 = 0.25;
 	torsh_mark_with("mark with all", &attributes);
 	printf("%d ", torsh_range_pop_from("other"));
+	torsh_request_begin("GET /");
+	torsh_request_end();
 	/* A version of the struct that ends before the domain. */
 	attributes.size = offsetof(struct torsh_attributes, domain);
 	torsh_mark_with("older", &attributes);

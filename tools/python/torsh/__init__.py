@@ -14,6 +14,9 @@ recordings.
     @torsh.range("evaluate")
     def evaluate(): ...
 
+    @torsh.request("predict")
+    async def answer(question): ...
+
     with torsh.memory() as m:
         work()
     print(m.peak_bytes, m.stayed_bytes, m.lines[:3])
@@ -21,7 +24,8 @@ recordings.
     torsh.Recording("out").read("leaks", limit=3)["leaks"]
 
 Without the agent in the process all functions do nothing. All may be called on any thread; a pushed range is popped
-by its own thread, a started one may be ended by any. Only ctypes is imported until a recording is read.
+by its own thread, a started one may be ended by any. Only ctypes is imported until a recording is read or a request
+begins.
 """
 
 import ctypes
@@ -29,8 +33,12 @@ import ctypes
 from torsh._memory import configure, current_bytes, export, leaks_since, memory, pause, peak_bytes, reset_peak, resume, snapshot
 from torsh._recording import Recording, RecordingError
 
+TYPE_CHECKING = False  # as in typing, without importing it
+if TYPE_CHECKING:
+    from torsh._requests import request
+
 __all__ = ["is_there", "range", "range_push", "range_pop", "range_start", "range_end", "mark", "scalar", "counter",
-           "histogram", "step", "configure", "current_bytes", "export", "leaks_since", "memory", "pause", "peak_bytes",
+           "histogram", "step", "request", "configure", "current_bytes", "export", "leaks_since", "memory", "pause", "peak_bytes",
            "reset_peak", "resume", "snapshot", "Recording", "RecordingError"]
 
 _UNNUMBERED = 2**64 - 1
@@ -74,7 +82,7 @@ _step = _find("step", None, ctypes.c_char_p, ctypes.c_uint64)
 
 
 def _text(text):
-    return None if text is None else str(text).encode("utf-8", "replace")
+    return text if text is None or isinstance(text, bytes) else str(text).encode("utf-8", "replace")
 
 
 def _attributes(domain, category, color, payload):
@@ -169,6 +177,20 @@ def load_ipython_extension(shell: object) -> None:
     load(shell)
 
 
+def _is_coroutine_function(function):
+    return getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_COROUTINE
+
+
+def _as(function, wrapper):
+    """Returns the wrapper with the function's name and documentation."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        if hasattr(function, name):
+            setattr(wrapper, name, getattr(function, name))
+    wrapper.__dict__.update(getattr(function, "__dict__", {}))
+    wrapper.__wrapped__ = function
+    return wrapper
+
+
 class range:
     """
     A range as a context manager, or around each call of a function: `with torsh.range("x"):`, `@torsh.range("x")`.
@@ -196,7 +218,7 @@ class range:
     def __call__(self, function):
         if not _push:
             return function
-        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
+        if _is_coroutine_function(function):
             async def wrapper(*arguments, **named):
                 number = _start(self._name, self._details)
                 try:
@@ -207,9 +229,14 @@ class range:
             def wrapper(*arguments, **named):  # type: ignore[misc]
                 with self:
                     return function(*arguments, **named)
-        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-            if hasattr(function, name):
-                setattr(wrapper, name, getattr(function, name))
-        wrapper.__dict__.update(getattr(function, "__dict__", {}))
-        wrapper.__wrapped__ = function
-        return wrapper
+        return _as(function, wrapper)
+
+
+def __getattr__(name):
+    """torsh.request, whose modules are imported when it is used first."""
+    if name != "request":
+        raise AttributeError(f"module 'torsh' has no attribute {name!r}")
+    from torsh._requests import request
+
+    globals()["request"] = request
+    return request

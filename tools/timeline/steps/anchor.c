@@ -151,7 +151,9 @@ static struct candidate *list_candidates(const struct symbols *symbols, bool is_
 
 uint32_t torsh_anchor_choose(const struct symbols *symbols, bool is_of_modules)
 {
-	size_t n, n_tried = 0, n_of_count = 0, least = SIZE_MAX;
+	size_t n, n_tried = 0, n_of_count = 0;
+	/* What takes more describes nothing; but calls of a module need not equal each other. */
+	size_t least = is_of_modules ? SIZE_MAX : symbols->n + 1;
 	struct candidate *candidates = list_candidates(symbols, is_of_modules, &n);
 	uint32_t best = ANCHOR_NONE;
 

@@ -164,6 +164,21 @@ static void a_batch_that_is_not_there_is_no_step(void **state)
 	assert_int_equal(prepass.items[0].steps.items[2].end_ns, 4000);
 }
 
+/* Something else than PyTorch uses them. */
+static void batches_without_operators_are_steps(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		fixture_op(&fixture, 1000 * i + 1000, 0, i + 1, "enumerate(DataLoader)#_Iter", NULL,
+			   OP_USER, NONE);
+		fixture_op_end(&fixture, 1000 * i + 1010, 0, i + 1);
+	}
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_DATALOADER);
+	assert_int_equal(prepass.items[0].steps.n, 3);
+	assert_int_equal(prepass.items[0].steps.items[2].end_ns, 3010);
+}
+
 /* ---- forwards -------------------------------------------------------------------------------- */
 
 static uint64_t now_ns;
@@ -357,6 +372,7 @@ int main(void)
 		ON_A_TIMELINE(a_sequence_that_repeats_itself_is_a_step),
 		ON_A_TIMELINE(what_never_repeats_has_no_steps),
 		ON_A_TIMELINE(a_batch_that_is_not_there_is_no_step),
+		ON_A_TIMELINE(batches_without_operators_are_steps),
 		ON_A_TIMELINE(prompts_are_told_from_tokens),
 		ON_A_TIMELINE(sizes_of_activations_tell_them_too),
 		ON_A_TIMELINE(what_is_neither_has_no_kind),

@@ -141,11 +141,18 @@ static void step_by_profiler(struct steps *steps, const struct moments *moments)
 				moments->items[i].end_ns);
 }
 
-/* A batch that no operator used is none: the DataLoader was asked for one more and had none. */
+/*
+ * A batch that no operator used is none: the DataLoader was asked for one more and had none. Where
+ * no operators use batches at all, each is one.
+ */
 static void step_by_batches(struct steps *steps, const struct moments *moments, uint64_t last_ns)
 {
+	bool is_any_used = false;
+
+	for (size_t i = 0; i < moments->n; i++)
+		is_any_used = is_any_used || moments->items[i].is_used;
 	for (size_t i = 0; i < moments->n; i++) {
-		if (moments->items[i].is_used)
+		if (moments->items[i].is_used || !is_any_used)
 			torsh_steps_add(steps, steps->n, moments->items[i].start_ns,
 					i + 1 < moments->n ? moments->items[i + 1].start_ns
 							   : last_ns);

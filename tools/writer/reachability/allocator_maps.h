@@ -13,4 +13,10 @@ struct target;
  */
 void torsh_allocator_maps_add(struct heap_ranges *ranges, const struct target *target);
 
+/*
+ * Returns the path of the module that mapped the memory at the address, which stays the target's;
+ * NULL: not known.
+ */
+const char *torsh_mapper_of(const struct target *target, uint64_t address);
+
 #endif

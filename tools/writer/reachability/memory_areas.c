@@ -41,6 +41,19 @@ static void add_area(struct memory_areas *areas, const struct memory_area *area)
 	areas->items[areas->n++] = *area;
 }
 
+/* Data of a module that are not in its file follow those that are. */
+static char *path_of(const struct memory_areas *areas, const struct memory_area *area,
+		     const char *line)
+{
+	const struct memory_area *last = areas->n ? &areas->items[areas->n - 1] : NULL;
+
+	if (area->is_file)
+		return strndup(line, strcspn(line, "\n"));
+	if (last && last->path && last->is_writable && last->end == area->begin && *line == '\n')
+		return strdup(last->path);
+	return NULL;
+}
+
 void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
 				 const char *agent_file)
 {
@@ -48,8 +61,8 @@ void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
 	char permissions[5];
 	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %n", &area.begin, &area.end,
-		   permissions, &at) < 3) {
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &area.begin,
+		   &area.end, permissions, &area.file_offset, &at) < 4) {
 		if (areas->n && !strncmp(line, "VmFlags:", 8) && strstr(line, WIPED_ON_FORK))
 			areas->items[areas->n - 1].is_agents = true;
 		return;
@@ -61,6 +74,7 @@ void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
 	area.is_file = *line == '/';
 	area.is_brk_heap = !strncmp(line, "[heap]", 6);
 	area.is_device = is_device(line) || !strncmp(line, "[v", 2);
+	area.path = path_of(areas, &area, line);
 	area.is_agents = ends_with(line, agent_file) || is_rest_of_agent(areas, &area);
 	add_area(areas, &area);
 }
@@ -88,6 +102,8 @@ int torsh_memory_areas_read(struct memory_areas *areas, pid_t pid, const char *a
 
 void torsh_memory_areas_free(struct memory_areas *areas)
 {
+	for (uint32_t i = 0; i < areas->n; i++)
+		free(areas->items[i].path);
 	free(areas->items);
 	*areas = (struct memory_areas){0};
 }

@@ -21,6 +21,7 @@ void torsh_pointer_graph_create(struct pointer_graph *graph, const struct block_
 void torsh_pointer_graph_destroy(struct pointer_graph *graph)
 {
 	free(graph->pointers);
+	free(graph->root_addresses);
 	free(graph->firsts);
 	free(graph->doubtful);
 	*graph = (struct pointer_graph){0};
@@ -51,7 +52,16 @@ static void add_pointer(struct pointer_graph *graph, uint64_t address, uint32_t 
 		(struct pointer){.block = block & INT32_MAX, .is_interior = is_interior};
 }
 
-static void add_words(struct pointer_graph *graph, uint32_t from, const uint64_t *words, size_t n)
+static void add_root_address(struct pointer_graph *graph, uint64_t address)
+{
+	graph->root_addresses =
+		torsh_array_reserve(graph->root_addresses, graph->n_pointers,
+				    &graph->root_capacity, sizeof(*graph->root_addresses));
+	graph->root_addresses[graph->n_pointers] = address;
+}
+
+static void add_words(struct pointer_graph *graph, uint32_t from, uint64_t address,
+		      const uint64_t *words, size_t n)
 {
 	uint64_t begin = graph->index->begin, length = graph->index->end - begin;
 
@@ -62,14 +72,18 @@ static void add_words(struct pointer_graph *graph, uint32_t from, const uint64_t
 		if (words[i] - begin >= length)
 			continue;
 		block = torsh_block_index_find(graph->index, words[i]);
-		if (block != NO_BLOCK && block != from)
-			add_pointer(graph, words[i], block);
+		if (block == NO_BLOCK || block == from)
+			continue;
+		if (from == NO_BLOCK)
+			add_root_address(graph, address ? address + i * sizeof(*words) : 0);
+		add_pointer(graph, words[i], block);
 	}
 }
 
-void torsh_pointer_graph_add_root(struct pointer_graph *graph, const uint64_t *words, size_t n)
+void torsh_pointer_graph_add_root(struct pointer_graph *graph, uint64_t address,
+				  const uint64_t *words, size_t n)
 {
-	add_words(graph, NO_BLOCK, words, n);
+	add_words(graph, NO_BLOCK, address, words, n);
 	graph->n_roots = graph->n_pointers;
 }
 
@@ -86,13 +100,30 @@ void torsh_pointer_graph_add_words(struct pointer_graph *graph, uint32_t block,
 	if (!graph->n_blocks)
 		graph->firsts[0] = graph->n_roots;
 	pass_blocks(graph, block);
-	add_words(graph, block, words, n);
+	add_words(graph, block, 0, words, n);
 }
 
 void torsh_pointer_graph_end(struct pointer_graph *graph)
 {
 	graph->firsts[0] = graph->n_roots;
 	pass_blocks(graph, graph->index->n);
+}
+
+uint32_t torsh_pointer_graph_source(const struct pointer_graph *graph, size_t pointer)
+{
+	uint32_t from = 0, to = graph->index->n;
+
+	if (pointer < graph->n_roots)
+		return NO_BLOCK;
+	while (from + 1 < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (graph->firsts[middle] <= pointer)
+			from = middle;
+		else
+			to = middle;
+	}
+	return from;
 }
 
 void torsh_pointer_graph_settle(struct pointer_graph *graph, const struct doubtful_pointer *pointer)

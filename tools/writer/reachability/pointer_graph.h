@@ -32,6 +32,8 @@ struct pointer_graph {
 	struct pointer *pointers; /* first those of roots, then those of blocks in their order */
 	size_t n_pointers, capacity;
 	size_t n_roots;
+	uint64_t *root_addresses; /* where the roots' pointers are; 0: in a register */
+	size_t root_capacity;
 	size_t *firsts; /* by block: its first pointer; one more than there are blocks */
 	uint32_t n_blocks; /* whose pointers are in the graph */
 	struct doubtful_pointer *doubtful;
@@ -45,8 +47,12 @@ void torsh_pointer_graph_create(struct pointer_graph *graph, const struct block_
 /* Free it. */
 void torsh_pointer_graph_destroy(struct pointer_graph *graph);
 
-/* Add the pointers among words that no block contains. Before the first of a block. */
-void torsh_pointer_graph_add_root(struct pointer_graph *graph, const uint64_t *words, size_t n);
+/*
+ * Add the pointers among words that no block contains, which are at that address, 0 for registers.
+ * Before the first of a block.
+ */
+void torsh_pointer_graph_add_root(struct pointer_graph *graph, uint64_t address,
+				  const uint64_t *words, size_t n);
 
 /*
  * Add the pointers among words of a block. Blocks come in the order of their numbers, a block's
@@ -57,6 +63,9 @@ void torsh_pointer_graph_add_words(struct pointer_graph *graph, uint32_t block,
 
 /* Call after the last word. */
 void torsh_pointer_graph_end(struct pointer_graph *graph);
+
+/* Returns the block in which a pointer is; NO_BLOCK: it is a root's. */
+uint32_t torsh_pointer_graph_source(const struct pointer_graph *graph, size_t pointer);
 
 /* The doubtful pointer leads to the begin of an object. */
 void torsh_pointer_graph_settle(struct pointer_graph *graph, const struct doubtful_pointer *pointer);

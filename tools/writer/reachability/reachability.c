@@ -78,8 +78,9 @@ static void beat(void *context)
 	atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 }
 
-/* Returns the verdicts, or NULL with *error. */
-static uint8_t *judge_image(struct target *target, const struct block_index *index, int *error)
+/* Returns 0, or a positive error number without verdicts. */
+static int judge_image(struct target *target, const struct block_index *index,
+		       struct verdicts *verdicts)
 {
 	struct reachability *reachability = target->reachability;
 	struct memory_areas areas;
@@ -93,28 +94,29 @@ static uint8_t *judge_image(struct target *target, const struct block_index *ind
 			    .graph = &graph,
 			    .go_on = beat,
 			    .context = target};
-	uint8_t *verdicts = NULL;
+	int error = -torsh_memory_areas_read(&areas, target->pid, AGENT_FILE);
 
-	*error = -torsh_memory_areas_read(&areas, target->pid, AGENT_FILE);
-	if (*error)
-		return NULL;
-	*error = -torsh_memory_reader_open(&reader, target->pid);
-	if (*error) {
+	if (error)
+		return error;
+	error = -torsh_memory_reader_open(&reader, target->pid);
+	if (error) {
 		torsh_memory_areas_free(&areas);
-		return NULL;
+		return error;
 	}
 	torsh_pointer_graph_create(&graph, index);
 	torsh_allocator_maps_add(&heap, target);
 	torsh_heap_ranges_find(&heap, &areas, index, &reader);
-	*error = -torsh_scan(&scan);
-	if (!*error)
-		verdicts = torsh_verdicts(&graph);
+	error = -torsh_scan(&scan);
+	if (!error) {
+		torsh_verdicts_find(verdicts, &graph);
+		torsh_holders_add(&reachability->holders, &scan, verdicts, target);
+	}
 	reachability->read_bytes += reader.n_bytes;
 	torsh_pointer_graph_destroy(&graph);
 	torsh_heap_ranges_free(&heap);
 	torsh_memory_reader_close(&reader);
 	torsh_memory_areas_free(&areas);
-	return verdicts;
+	return error;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -154,7 +156,7 @@ static uint8_t verdict_of(const struct reachability *reachability, const struct 
 	i = torsh_block_index_find(reachability->before, block->address);
 	if (i == NO_BLOCK || reachability->before->blocks[i].address != block->address)
 		return now;
-	return reachability->verdicts_before[i];
+	return reachability->verdicts_before.of[i];
 }
 
 static void sum_up(struct target *target, const struct block_index *index, const uint8_t *verdicts)
@@ -204,9 +206,8 @@ static void free_before(struct reachability *reachability)
 	if (reachability->before)
 		torsh_block_index_destroy(reachability->before);
 	free(reachability->before);
-	free(reachability->verdicts_before);
+	torsh_verdicts_free(&reachability->verdicts_before);
 	reachability->before = NULL;
-	reachability->verdicts_before = NULL;
 }
 
 /* Its threads are stopped, and everything is folded. */
@@ -214,15 +215,19 @@ static void judge_now(struct target *target, bool is_begin)
 {
 	struct reachability *reachability = target->reachability;
 	struct block_index *index = index_blocks(target);
+	struct verdicts verdicts = {0};
 	int error;
-	uint8_t *verdicts = judge_image(target, index, &error);
 
+	if (is_begin)
+		free_before(reachability);
+	if (!reachability->before)
+		torsh_holders_free(&reachability->holders);
+	error = judge_image(target, index, &verdicts);
 	reachability->n_threads = reachability->threads.n;
 	reachability->at_ns = torsh_clock_to_ns(&target->state.clock, target->state.last_stamp);
-	if (!verdicts) {
+	if (error) {
 		give_reason(reachability, "its memory can't be read", error);
 	} else if (is_begin) {
-		free_before(reachability);
 		reachability->has_begin = true;
 		reachability->before = index;
 		reachability->verdicts_before = verdicts;
@@ -232,9 +237,9 @@ static void judge_now(struct target *target, bool is_begin)
 	} else {
 		reachability->is_judged = true;
 		*reachability->reason = '\0';
-		sum_up(target, index, verdicts);
+		sum_up(target, index, verdicts.of);
 	}
-	free(verdicts);
+	torsh_verdicts_free(&verdicts);
 	torsh_block_index_destroy(index);
 	free(index);
 }
@@ -318,6 +323,7 @@ void torsh_reachability_destroy(struct reachability *reachability)
 		return;
 	torsh_threads_continue(&reachability->threads);
 	free_before(reachability);
+	torsh_holders_free(&reachability->holders);
 	free(reachability->sums);
 	free(reachability);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "tools/writer/reachability/block_index.h"
+#include "tools/writer/reachability/holders.h"
 #include "tools/writer/reachability/stopped_threads.h"
 #include "tools/writer/reachability/verdicts.h"
 
@@ -39,7 +40,7 @@ struct reachability {
 
 	/* What was live when the exit began, and its verdicts; NULL: not judged then. */
 	struct block_index *before;
-	uint8_t *verdicts_before;
+	struct verdicts verdicts_before;
 	uint64_t before_stamp; /* blocks from then on are younger */
 
 	/* The results, from the last moment. */
@@ -50,6 +51,7 @@ struct reachability {
 	uint32_t n_threads;
 	struct verdict_sum *sums; /* in the order of sites */
 	uint32_t n_sums;
+	struct holders holders; /* of what was kept, first of what was when the exit began */
 };
 
 enum judging {

@@ -16,8 +16,7 @@ static void take_root(void *context, uint64_t address, uint64_t *words, size_t n
 {
 	struct scan *scan = context;
 
-	(void)address;
-	torsh_pointer_graph_add_root(scan->graph, words, n);
+	torsh_pointer_graph_add_root(scan->graph, address, words, n);
 	scan->go_on(scan->context);
 }
 
@@ -99,7 +98,7 @@ static int scan_roots(struct scan *scan)
 	for (uint32_t i = 0; !result && i < scan->threads->n; i++) {
 		const struct stopped_thread *thread = &scan->threads->items[i];
 
-		torsh_pointer_graph_add_root(scan->graph, thread->registers, thread->n_registers);
+		torsh_pointer_graph_add_root(scan->graph, 0, thread->registers, thread->n_registers);
 		result = scan_stack_in_heap(scan, thread->stack_pointer);
 	}
 	for (uint32_t i = 0; !result && i < scan->areas->n; i++) {

@@ -10,15 +10,19 @@
 struct marking {
 	const struct pointer_graph *graph;
 	uint8_t *verdicts;
-	uint32_t *frontier; /* blocks with a verdict whose pointers are still to be followed */
+	uint32_t *parents;
+	uint32_t *frontier; /* blocks with a verdict, in the order in which they got it */
 	size_t n, capacity;
+	size_t n_followed; /* those before have had their pointers followed */
 };
 
-static void mark(struct marking *marking, uint32_t block, enum verdict verdict)
+/* The first of the pointers that lead to a block is on a shortest way. */
+static void mark(struct marking *marking, uint32_t block, enum verdict verdict, size_t parent)
 {
 	if (marking->verdicts[block])
 		return;
 	marking->verdicts[block] = (uint8_t)verdict;
+	marking->parents[block] = (uint32_t)parent;
 	marking->frontier = torsh_array_reserve(marking->frontier, marking->n, &marking->capacity,
 						sizeof(*marking->frontier));
 	marking->frontier[marking->n++] = block;
@@ -32,7 +36,7 @@ static void follow(struct marking *marking, size_t first, size_t end, bool with_
 
 	for (size_t i = first; i < end; i++) {
 		if (with_interior || !pointers[i].is_interior)
-			mark(marking, pointers[i].block, verdict);
+			mark(marking, pointers[i].block, verdict, i + 1);
 	}
 }
 
@@ -41,8 +45,8 @@ static void flood(struct marking *marking, bool with_interior, enum verdict verd
 {
 	const size_t *firsts = marking->graph->firsts;
 
-	while (marking->n) {
-		uint32_t block = marking->frontier[--marking->n];
+	while (marking->n_followed < marking->n) {
+		uint32_t block = marking->frontier[marking->n_followed++];
 
 		follow(marking, firsts[block], firsts[block + 1], with_interior, verdict);
 	}
@@ -78,18 +82,20 @@ static void divide_lost(struct marking *marking)
 		for (uint32_t i = 0; i < n; i++) {
 			if (marking->verdicts[i] || (!round && has_owner[i]))
 				continue;
-			mark(marking, i, VERDICT_LOST);
+			mark(marking, i, VERDICT_LOST, 0);
 			flood(marking, true, VERDICT_INDIRECT);
 		}
 	}
 	free(has_owner);
 }
 
-uint8_t *torsh_verdicts(const struct pointer_graph *graph)
+void torsh_verdicts_find(struct verdicts *verdicts, const struct pointer_graph *graph)
 {
+	size_t n = (size_t)graph->index->n + 1;
 	struct marking marking = {
 		.graph = graph,
-		.verdicts = torsh_memory_new((size_t)graph->index->n + 1, 1),
+		.verdicts = torsh_memory_new(n, sizeof(*marking.verdicts)),
+		.parents = torsh_memory_new(n, sizeof(*marking.parents)),
 	};
 
 	follow(&marking, 0, graph->n_roots, false, VERDICT_REACHABLE);
@@ -97,5 +103,12 @@ uint8_t *torsh_verdicts(const struct pointer_graph *graph)
 	flood_possible(&marking);
 	divide_lost(&marking);
 	free(marking.frontier);
-	return marking.verdicts;
+	*verdicts = (struct verdicts){.of = marking.verdicts, .parents = marking.parents};
+}
+
+void torsh_verdicts_free(struct verdicts *verdicts)
+{
+	free(verdicts->of);
+	free(verdicts->parents);
+	*verdicts = (struct verdicts){0};
 }

@@ -19,11 +19,21 @@ enum verdict {
 	N_VERDICTS
 };
 
+/* The verdicts of a graph's blocks. */
+struct verdicts {
+	uint8_t *of; /* enum verdict, by block */
+	/* by block: the number of the pointer, + 1, by which it is reached in fewest steps; 0: none */
+	uint32_t *parents;
+};
+
 /*
- * Returns the verdicts of the graph's blocks, an enum verdict each; the caller frees them. Of blocks
+ * Find the verdicts; torsh_verdicts_free frees them. Of blocks
  * that only point to each other the one with the lowest address counts as lost, the others as lost
  * with it.
  */
-uint8_t *torsh_verdicts(const struct pointer_graph *graph);
+void torsh_verdicts_find(struct verdicts *verdicts, const struct pointer_graph *graph);
+
+/* Free them. */
+void torsh_verdicts_free(struct verdicts *verdicts);
 
 #endif

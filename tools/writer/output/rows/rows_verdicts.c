@@ -53,6 +53,41 @@ static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory,
 	}
 }
 
+static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const struct target *target,
+		       const struct holder *holder)
+{
+	const struct heap_site *sites = target->state.heap.sites;
+
+	torsh__holder__init(row);
+	ROWS_SET(row, stack, sites[holder->site].stack);
+	ROWS_SET(row, root_kind, holder->root);
+	row->path = holder->path;
+	ROWS_SET(row, address, holder->address);
+	if (holder->tid)
+		ROWS_SET(row, tid, (uint32_t)holder->tid);
+	ROWS_COLUMN(memory, row, block_stack, holder->n_blocks);
+	ROWS_COLUMN(memory, row, block_bytes, holder->n_blocks);
+	for (uint32_t i = 0; i < holder->n_blocks; i++) {
+		row->block_stack[i] = sites[holder->sites[i]].stack;
+		row->block_bytes[i] = holder->bytes[i];
+	}
+	if (holder->n_left_out)
+		ROWS_SET(row, left_out, holder->n_left_out);
+}
+
+static void put_holders(Torsh__Verdicts *row, struct rows_memory *memory,
+			const struct target *target)
+{
+	const struct holders *holders = &target->reachability->holders;
+	Torsh__Holder *rows = torsh_rows_memory(memory, holders->n, sizeof(*rows));
+
+	ROWS_COLUMN(memory, row, holder, holders->n);
+	for (uint32_t i = 0; i < holders->n; i++) {
+		put_holder(&rows[i], memory, target, &holders->items[i]);
+		row->holder[i] = &rows[i];
+	}
+}
+
 void torsh_rows_append_verdicts(struct recording_file *file, const struct target *target,
 				enum recording_priority priority)
 {
@@ -66,6 +101,8 @@ void torsh_rows_append_verdicts(struct recording_file *file, const struct target
 		struct rows_memory memory = {0};
 
 		put_head(&row, target);
+		if (!next)
+			put_holders(&row, &memory, target);
 		put_sums(&row, &memory, target, &next);
 		chunk.n_verdicts = 1;
 		chunk.verdicts = &rows;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Who keeps blocks: for a block of a site the shortest way to it from a root. */
+#ifndef TORSH_WRITER_REACHABILITY_HOLDERS_H
+#define TORSH_WRITER_REACHABILITY_HOLDERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tools/writer/reachability/root_scan.h"
+#include "tools/writer/reachability/verdicts.h"
+
+#define HOLDER_BLOCKS 32u /* of a way: the first and the last ones of a longer one */
+#define HOLDERS_MAX 256u /* sites with most bytes */
+
+/* As numbered in the recording: Holder.root_kind. */
+enum root_kind {
+	ROOT_GLOBAL = 1, /* data of a module */
+	ROOT_STACK = 2, /* of a thread, or its thread-local storage */
+	ROOT_REGISTER = 3,
+	ROOT_MAPPING = 4, /* memory that the program mapped */
+};
+
+struct holder {
+	uint32_t site;
+	enum root_kind root;
+	char *path; /* of the module, or of what mapped the memory; NULL: unknown */
+	uint64_t address; /* of the root's pointer, 0 in a register; less the module's load address */
+	pid_t tid; /* of a stack */
+	uint32_t n_blocks, n_left_out; /* of the way, from the root to the site's block */
+	uint32_t sites[HOLDER_BLOCKS];
+	uint64_t bytes[HOLDER_BLOCKS];
+};
+
+struct holders {
+	struct holder *items;
+	uint32_t n;
+	size_t capacity;
+};
+
+struct target;
+
+/* Add the ways to the sites with most kept bytes, if they have none yet. */
+void torsh_holders_add(struct holders *holders, const struct scan *scan,
+		       const struct verdicts *verdicts, const struct target *target);
+
+/* Free them. */
+void torsh_holders_free(struct holders *holders);
+
+#endif

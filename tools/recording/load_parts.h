@@ -95,6 +95,9 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row);
 /* Load a Verdicts row. */
 void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row);
 
+/* Free what was loaded. */
+void torsh_load_forget_verdicts(struct recorded_verdicts *verdicts);
+
 /* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
 

@@ -2,6 +2,63 @@
 /* Loads what was found out about live blocks. */
 #include "tools/recording/load_parts.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/die.h"
+
+static void free_holders(struct recorded_verdicts *verdicts)
+{
+	for (size_t i = 0; i < verdicts->n_holders; i++) {
+		free(verdicts->holders[i].path);
+		free(verdicts->holders[i].block_stacks);
+		free(verdicts->holders[i].block_bytes);
+	}
+	free(verdicts->holders);
+	verdicts->holders = NULL;
+	verdicts->n_holders = 0;
+}
+
+void torsh_load_forget_verdicts(struct recorded_verdicts *verdicts)
+{
+	free_holders(verdicts);
+	free(verdicts->reason);
+	torsh_load_clear_rows(&verdicts->rows);
+}
+
+static void load_holder(struct recorded_holder *holder, const Torsh__Holder *row)
+{
+	size_t n = row->n_block_stack == row->n_block_bytes ? row->n_block_stack : 0;
+
+	*holder = (struct recorded_holder){
+		.stack = row->stack,
+		.root = (enum root_of_blocks)row->root_kind,
+		.path = row->path ? torsh_need(strdup(row->path)) : NULL,
+		.address = row->address,
+		.tid = row->tid,
+		.left_out = row->left_out,
+		.block_stacks = torsh_need_items(NULL, 0, n, sizeof(*holder->block_stacks)),
+		.block_bytes = torsh_need_items(NULL, 0, n, sizeof(*holder->block_bytes)),
+		.n_blocks = n,
+	};
+	if (!n)
+		return;
+	memcpy(holder->block_stacks, row->block_stack, n * sizeof(*holder->block_stacks));
+	memcpy(holder->block_bytes, row->block_bytes, n * sizeof(*holder->block_bytes));
+}
+
+static void load_holders(struct recorded_verdicts *verdicts, const Torsh__Verdicts *row)
+{
+	if (!row->n_holder)
+		return;
+	free_holders(verdicts);
+	verdicts->holders =
+		torsh_need_items(NULL, 0, row->n_holder, sizeof(*verdicts->holders));
+	verdicts->n_holders = row->n_holder;
+	for (size_t i = 0; i < row->n_holder; i++)
+		load_holder(&verdicts->holders[i], row->holder[i]);
+}
+
 static void begin_verdicts(struct recorded_verdicts *verdicts, const Torsh__Verdicts *row)
 {
 	/* A large table comes in several messages with the same time. */
@@ -29,6 +86,7 @@ void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row
 		return;
 	}
 	begin_verdicts(&process->verdicts, row);
+	load_holders(&process->verdicts, row);
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_verdict *verdict =
 			torsh_load_row(recording, process, &process->verdicts.rows, row->stack[i],

@@ -85,8 +85,7 @@ static void destroy_process(struct recorded_process *process)
 	free_rows(&process->session_usages);
 	free_rows(&process->live);
 	free(process->live_groups);
-	free(process->verdicts.reason);
-	free_rows(&process->verdicts.rows);
+	torsh_load_forget_verdicts(&process->verdicts);
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);
 	for (size_t i = 0; i < process->n_moments; i++)

@@ -207,6 +207,20 @@ struct recorded_rows {
 	struct row_index row_of; /* by stack */
 };
 
+/* The shortest way from a root to a block of a stack: see Holder. */
+enum root_of_blocks { ROOT_IN_MODULE = 1, ROOT_ON_STACK, ROOT_IN_REGISTER, ROOT_IN_MAPPING };
+
+struct recorded_holder {
+	uint32_t stack;
+	enum root_of_blocks root;
+	char *path; /* or NULL */
+	uint64_t address;
+	uint32_t tid, left_out;
+	uint32_t *block_stacks;
+	uint64_t *block_bytes;
+	size_t n_blocks;
+};
+
 /* What was found out about live blocks when the process ended. */
 struct recorded_verdicts {
 	bool is_tried, is_judged;
@@ -215,6 +229,8 @@ struct recorded_verdicts {
 	uint64_t at_ns, stopped_ns, read_bytes;
 	uint32_t n_threads;
 	struct recorded_rows rows; /* struct recorded_verdict */
+	struct recorded_holder *holders;
+	size_t n_holders;
 };
 
 struct stack_views;

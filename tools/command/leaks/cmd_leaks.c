@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "tools/base/die.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/leaks/leaks_view.h"
 #include "tools/command/reading.h"
@@ -35,12 +36,13 @@ static const char doc[] =
 	"blocks were allocated in the window, they are shown apart, as undecided. With --growth a window "
 	"is the steps that it overlaps, and what was allocated in it and alive at the end.";
 
-enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT, KEY_NOW };
+enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT, KEY_NOW, KEY_WHY };
 
 struct own_choice {
 	bool is_at_exec, is_growth, shows_kept;
 	const char *device;
 	uint32_t now_pid; /* 0: read a recording */
+	uint64_t why; /* number of a leak; 0: none */
 	const char **path; /* of the recording */
 };
 
@@ -49,6 +51,7 @@ static const struct argp_option own_options[] = {
 	 "show in place of leaks what was alive when a process became another program", 0},
 	{"kept", KEY_KEPT, NULL, 0,
 	 "list what imports, interpreters and libraries keep, and what rules suppressed", 0},
+	{"why", KEY_WHY, "N", 0, "show who keeps the blocks of leak number N of the table", 0},
 	{"now", KEY_NOW, "PID", 0,
 	 "of a running process, which is stopped for a moment to find out what is lost", 0},
 	{"growth", KEY_GROWTH, NULL, 0, "show what grows from step to step, in bytes a step", 0},
@@ -64,6 +67,9 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_DEVICE:
 		choice->device = argument;
+		return 0;
+	case KEY_WHY:
+		choice->why = torsh_argument_number(state, "why", argument);
 		return 0;
 	case KEY_NOW:
 		choice->now_pid = torsh_live_pid(argument);
@@ -221,7 +227,9 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	view.n_undecided_shown =
 		torsh_options_choose(options, &view.leaks.undecided, reading->symbols, TEXT_LIMIT);
 	view.n_held_shown = choose_held(options, reading, &view.leaks.held);
-	if (options->is_json)
+	if (choice->why)
+		torsh_leaks_why(&view, choice->why);
+	else if (options->is_json)
 		torsh_leaks_json(&view);
 	else
 		torsh_leaks_text(&view);

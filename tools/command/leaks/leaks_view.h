@@ -27,4 +27,10 @@ void torsh_leaks_text(const struct leaks_view *view);
 /* Print them on stdout as JSON: tools/schema/leaks.json. */
 void torsh_leaks_json(const struct leaks_view *view);
 
+/*
+ * Print the shortest way from a root to a block of a leak: of the one of that number in the table,
+ * from 1 on, where what was held to the end follows the leaks.
+ */
+void torsh_leaks_why(const struct leaks_view *view, size_t number);
+
 #endif

@@ -48,9 +48,17 @@ def look_at_torch():
 
 def report_attributes(torch):
     cuda = getattr(torch.version, "cuda", None)
-    for name, value in (("torch_version", torch.__version__), ("torch_cuda_version", cuda), ("inductor_cache", inductor_cache())):
+    for name, value in (("torch_version", torch.__version__), ("torch_cuda_version", cuda), ("inductor_cache", inductor_cache()),
+                        ("torch_alloc_conf", allocator_settings())):
         if value:
             report_attribute(name + "\n" + str(value))
+
+
+def allocator_settings():
+    """Those of the caching allocator, by today's name of the variable or its older ones; None: none are set."""
+    environment = sys.modules["os"].environ
+    names = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
+    return next((environment[name] for name in names if environment.get(name)), None)
 
 
 def inductor_cache():

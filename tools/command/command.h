@@ -20,6 +20,7 @@
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \
 	COMMAND(kernels, "what devices did, and for which operators")         \
 	COMMAND(tensors, "who held tensors when most memory was theirs")      \
+	COMMAND(whatif, "what it would reserve with another batch or device") \
 	COMMAND(regions, "the program's own ranges and marks, by name")       \
 	COMMAND(html, "write the whole recording as a page for a browser")    \
 	COMMAND(serve, "show it in a browser, which requests what it shows")  \

@@ -30,6 +30,7 @@ READERS = {
     "modules": [[]],
     "kernels": [[], ["--counters"]],
     "tensors": [[]],
+    "whatif": [[]],
     "regions": [[]],
     "dump": [[]],
     "check": [["--max-leak", "1"], ["--max-peak", "1", "--max-device-peak", "1", "--max-device-time", "1us"]],

@@ -190,6 +190,24 @@ static void assert_one_step(const char *option, uint64_t step)
 	assert_non_null(strstr(output, "1 of 2 steps of process 100 counts here"));
 }
 
+static void a_replay_that_is_off_is_not_reliable(void **state)
+{
+	const cJSON *device;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(whatif, path, "--json"), 0);
+	assert_schema("whatif");
+	json = parse_output();
+	device = item_of(json, "devices", 0);
+	assert_int_equal(number_of(cJSON_GetObjectItem(device, "recorded"), "reserved_bytes"),
+			 2000);
+	assert_true(cJSON_IsFalse(cJSON_GetObjectItem(device, "is_reliable")));
+	cJSON_Delete(json);
+	assert_int_equal(RUN(whatif, path), 0);
+	assert_non_null(strstr(output, "its predictions are not reliable"));
+}
+
 static void reports_are_restricted_to_steps(void **state)
 {
 	(void)state;
@@ -328,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ops_are_totals_by_name),
 		cmocka_unit_test(ops_are_grouped_sorted_and_cut_off),
+		cmocka_unit_test(a_replay_that_is_off_is_not_reliable),
 		cmocka_unit_test(reports_are_restricted_to_steps),
 		cmocka_unit_test(steps_have_the_rule_that_they_follow),
 		cmocka_unit_test(modules_have_their_backward),

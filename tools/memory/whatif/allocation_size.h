@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What an operator asked the allocator for, by the shapes of its inputs, and whether that grows
+ * with the batch: the block that it got can be larger.
+ */
+#ifndef TORSH_MEMORY_WHATIF_ALLOCATION_SIZE_H
+#define TORSH_MEMORY_WHATIF_ALLOCATION_SIZE_H
+
+#include "tools/memory/whatif/batch.h"
+
+/* PART(NAME, name) */
+#define SIZE_PARTS             \
+	PART(SCALES, scales)   \
+	PART(ASSUMED, assumed) \
+	PART(FIXED, fixed)     \
+	PART(UNKNOWN, unknown)
+
+/*
+ * SCALES: the shape has the batch. ASSUMED: the shape is unknown, but an input has the batch.
+ * FIXED: it has not, or is a parameter's. UNKNOWN: there are no shapes.
+ */
+enum size_part {
+#define PART(NAME, name) SIZE_##NAME,
+	SIZE_PARTS
+#undef PART
+		N_SIZE_PARTS
+};
+
+struct allocation_size {
+	uint64_t bytes; /* what was asked for */
+	enum size_part part;
+};
+
+/*
+ * Find the size of a block that was allocated in the operator, NULL if there was none. is_first:
+ * the operator has allocated none before.
+ */
+struct allocation_size torsh_allocation_size(const struct batch *batch,
+					     const struct span *innermost, uint64_t block_bytes,
+					     bool is_first);
+
+#endif

@@ -109,6 +109,21 @@ class Recurrent(nn.Module):
         return self.head(self.cells(self.words(x))[0][:, -1])
 
 
+class TimeFirst(nn.Module):
+    """Sequences lie along the first dimension. With twice the batch its sums over rows need memory of their own."""
+
+    LENGTH, WORDS = 35, 5000
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(self.WORDS, 200)
+        self.cells = nn.GRU(200, 300, 2)
+        self.head = nn.Linear(300, self.WORDS)
+
+    def forward(self, x):
+        return self.head(self.cells(self.words(x))[0]).flatten(0, 1)
+
+
 def images(batch):
     return torch.randn(batch, 3, 32, 32), torch.randint(10, (batch,))
 
@@ -126,6 +141,11 @@ def labelled_sentences(batch):
     return torch.randint(Recurrent.WORDS, (batch, Recurrent.LENGTH)), torch.randint(5, (batch,))
 
 
+def words_in_order(batch):
+    shape = (TimeFirst.LENGTH, batch)
+    return torch.randint(TimeFirst.WORDS, shape), torch.randint(TimeFirst.WORDS, (batch * TimeFirst.LENGTH,))
+
+
 def sgd(model):
     return torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
 
@@ -140,6 +160,7 @@ PROGRAMS = {
     "cnn": (Convolutional, images, sgd, 1),
     "transformer": (Transformer, sentences, adam, 1),
     "lstm": (Recurrent, labelled_sentences, adam, 1),
+    "gru": (TimeFirst, words_in_order, adam, 1),
     "accumulated": (Transformer, sentences, adam, 4),
 }
 

@@ -181,6 +181,7 @@ static void what_has_the_batch_is_multiplied(void **state)
 
 	(void)state;
 	begin_batch(&batch);
+	trace.n_threads = 132 * 2048;
 	for (uint32_t part = 0; part < N_SIZE_PARTS; part++) {
 		uint32_t block = alloc(part, 16 * MIB, 0);
 
@@ -245,6 +246,70 @@ static void shapes_of_results_are_known(void **state)
 	torsh_batch_free(&batch);
 }
 
+/*
+ * What PyTorch 2.15.0+cu132 asked for on a simulated device with 132 multiprocessors of 2048
+ * threads, without its counters of blocks.
+ */
+static void sums_over_many_rows_need_memory_for_parts(void **state)
+{
+	static const struct {
+		const char *inputs;
+		uint64_t bytes;
+		bool has_batch;
+	} sums[] = {
+		{"float32[1024,2000];{0};true;-", 16384000, true},
+		{"float32[2048,2000];{0};true;-", 32768000, true},
+		{"bfloat16[1200,8000];{0};true;-", 77824000, true},
+		{"bfloat16[2400,8000];{0};true;-", 139264000, true},
+		{"float32[1400,5000];{0};true;-", 56320000, true},
+		{"float32[700,5000];{0};true;-", 0, true},
+		{"float32[1022,8000];{0};true;-", 65536000, false},
+		{"float32[1030,4001];{0};true;-", 0, false},
+		{"float32[5000,30];{0};true;-", 0, true},
+		{"float32[100000,64];{0};true;-", 12812288, true},
+		{"float16[100000,8];{0};true;-", 25088, true},
+	};
+	struct batch batch;
+
+	(void)state;
+	begin_batch(&batch);
+	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++) {
+		static struct inputs inputs;
+		struct reduction reduction;
+
+		torsh_inputs_parse(&inputs, sums[i].inputs);
+		reduction = torsh_reduction_of(&batch, "aten::sum", &inputs);
+		assert_int_equal(torsh_reduction_bytes(&reduction, 132 * 2048), sums[i].bytes);
+		assert_int_equal(reduction.has_batch, sums[i].has_batch);
+		reduction = torsh_reduction_of(&batch, "aten::prod", &inputs);
+		assert_int_equal(reduction.rows, 0);
+	}
+	torsh_batch_free(&batch);
+}
+
+static void a_sum_that_gets_enough_rows_gets_its_parts(void **state)
+{
+	struct assumptions assumptions = {0};
+	struct batch batch;
+	uint32_t block;
+
+	(void)state;
+	begin_batch(&batch);
+	block = alloc(1, 20000, 1);
+	trace.n_threads = 132 * 2048;
+	trace.blocks[block].reduction =
+		(struct reduction){.rows = 700, .columns = 5000, .has_batch = true};
+	trace.blocks[block].part = SIZE_FIXED;
+	torsh_batch_scale(&trace, &batch, 2, &assumptions);
+	assert_int_equal(trace.n_changes, 3);
+	assert_int_equal(trace.blocks[block].bytes, 20000);
+	assert_int_equal(trace.blocks[trace.changes[1].block].bytes, 56320000);
+	assert_int_equal(trace.changes[2].kind, TRACE_FREE);
+	assert_non_null(strstr(assumptions.items[assumptions.n - 1], "1 sum over the batch"));
+	torsh_assumptions_free(&assumptions);
+	torsh_batch_free(&batch);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -256,6 +321,8 @@ int main(void)
 		cmocka_unit_test(modules_are_meant_by_class_path_or_label),
 		cmocka_unit_test_teardown(what_has_the_batch_is_multiplied, clear),
 		cmocka_unit_test(shapes_of_results_are_known),
+		cmocka_unit_test(sums_over_many_rows_need_memory_for_parts),
+		cmocka_unit_test_teardown(a_sum_that_gets_enough_rows_gets_its_parts, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

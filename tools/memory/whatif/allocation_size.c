@@ -7,7 +7,6 @@
 
 #define BLOCK_GRANULE UINT64_C(512)
 #define SPLIT_MIN (UINT64_C(1) << 20) /* larger blocks may have up to so much that isn't used */
-#define MULTIPLES_MAX 4 /* of an input's size that a block is compared with */
 #define OPERATORS_MAX 8 /* that are asked, from the innermost outwards */
 
 static uint64_t round_up(uint64_t bytes)
@@ -19,6 +18,7 @@ static uint64_t round_up(uint64_t bytes)
 struct search {
 	const struct batch *batch;
 	uint64_t block_bytes;
+	uint64_t n_threads; /* of the device at once; 0: unknown */
 	bool is_first; /* of its operator */
 	/* Before and after a training's passes, what has a parameter's shape belongs to one. */
 	bool is_outside;
@@ -72,44 +72,31 @@ static bool fit_shape(const struct search *search, const struct shape *shape, ui
 	return false;
 }
 
-/* How a block is compared with the inputs of its operator. */
-struct comparison {
-	uint64_t multiple; /* of an input's size */
-	bool must_be_exact;
-};
-
 /* Returns true if an input explains the block's size: what has no batch only if it is exact. */
-static bool fit_input(const struct search *search, const struct input *input,
-		      struct comparison comparison, struct allocation_size *size)
+static bool fit_input(const struct search *search, const struct input *input, bool must_be_exact,
+		      struct allocation_size *size)
 {
-	uint64_t item_bytes = torsh_input_item_bytes(input) * comparison.multiple;
+	uint64_t item_bytes = torsh_input_item_bytes(input);
 	struct shape shape;
 
 	if (input->kind != INPUT_TENSOR || input->is_meta || !item_bytes)
 		return false;
 	shape = torsh_shape_of_memory(input);
 	size->part = has_batch(search, &shape) ? SIZE_SCALES : SIZE_FIXED;
-	if (size->part == SIZE_FIXED && comparison.multiple > 1)
-		return false;
-	if (comparison.multiple > 1) {
-		size->bytes = torsh_shape_elements(&shape) * item_bytes;
-		return comparison.must_be_exact ? is_exact(search, size->bytes)
-						: can_hold(search, size->bytes);
-	}
-	return fit_shape(search, &shape, item_bytes,
-			 comparison.must_be_exact || size->part == SIZE_FIXED, &size->bytes);
+	return fit_shape(search, &shape, item_bytes, must_be_exact || size->part == SIZE_FIXED,
+			 &size->bytes);
 }
 
 /* The input that explains the block best: one with the batch, of the nearest size. */
-static bool fit_inputs(const struct search *search, struct comparison comparison,
+static bool fit_inputs(const struct search *search, bool must_be_exact,
 		       struct allocation_size *found)
 {
 	bool is_found = false;
 
 	for (uint32_t i = 0; i < search->inputs.n_items; i++) {
-		struct allocation_size size;
+		struct allocation_size size = {0};
 
-		if (!fit_input(search, &search->inputs.items[i], comparison, &size))
+		if (!fit_input(search, &search->inputs.items[i], must_be_exact, &size))
 			continue;
 		if (!is_found || size.part < found->part ||
 		    (size.part == found->part && size.bytes > found->bytes))
@@ -120,21 +107,12 @@ static bool fit_inputs(const struct search *search, struct comparison comparison
 }
 
 /*
- * Compare the block with the inputs: the results of most operators have the shape of one of them,
- * and what they need meanwhile a multiple. Exact sizes come first.
+ * Compare the block with the inputs: the results of most operators have the shape of one of them.
+ * Exact sizes come first.
  */
 static bool compare_inputs(const struct search *search, struct allocation_size *found)
 {
-	for (int is_rough = 0; is_rough < 2; is_rough++) {
-		for (uint64_t multiple = 1; multiple <= MULTIPLES_MAX; multiple++) {
-			struct comparison comparison = {.multiple = multiple,
-							.must_be_exact = !is_rough};
-
-			if (fit_inputs(search, comparison, found))
-				return true;
-		}
-	}
-	return false;
+	return fit_inputs(search, true, found) || fit_inputs(search, false, found);
 }
 
 static void note_inputs(struct search *search)
@@ -151,6 +129,19 @@ static void note_inputs(struct search *search)
 	}
 }
 
+/* The second block of a sum: parts of it. */
+static bool fit_parts(const struct search *search, struct allocation_size *found)
+{
+	uint64_t bytes = torsh_reduction_bytes(&found->reduction, search->n_threads);
+
+	if (!can_hold(search, bytes))
+		return false;
+	found->is_parts = true;
+	found->bytes = bytes;
+	found->part = found->reduction.has_batch ? SIZE_SCALES : SIZE_FIXED;
+	return true;
+}
+
 /* Returns true if the operator says what the block is. */
 static bool ask(struct search *search, const struct span *span, struct allocation_size *found)
 {
@@ -158,6 +149,10 @@ static bool ask(struct search *search, const struct span *span, struct allocatio
 
 	torsh_inputs_parse(&search->inputs, torsh_timeline_label(span->process, span->inputs));
 	note_inputs(search);
+	found->reduction =
+		torsh_reduction_of(search->batch, torsh_span_name(span), &search->inputs);
+	if (found->reduction.rows && !search->is_first)
+		return fit_parts(search, found);
 	if (!torsh_result_shape(&result, search->batch, torsh_span_name(span), &search->inputs))
 		return compare_inputs(search, found);
 	if ((search->is_first || !result.is_product) &&
@@ -199,14 +194,15 @@ static bool is_accumulation(const struct span *span)
 	return strcmp(torsh_span_name(span), "torch::autograd::AccumulateGrad") == 0;
 }
 
-struct allocation_size torsh_allocation_size(const struct batch *batch,
-					     const struct span *innermost, uint64_t block_bytes,
-					     bool is_first)
+struct allocation_size torsh_allocation_size(const struct allocation *allocation)
 {
-	struct search search = {.batch = batch, .block_bytes = block_bytes, .is_first = is_first};
-	struct allocation_size found = {.bytes = block_bytes, .part = SIZE_UNKNOWN};
+	const struct span *innermost = allocation->innermost, *span = innermost;
+	struct search search = {.batch = allocation->batch,
+				.block_bytes = allocation->block_bytes,
+				.is_first = allocation->is_first,
+				.n_threads = allocation->n_threads};
+	struct allocation_size found = {0};
 	bool is_found = false, is_of_parameters = innermost && innermost->phase == PHASE_OPTIMIZER;
-	const struct span *span = innermost;
 
 	search.is_outside = innermost && innermost->phase == PHASE_SETUP;
 	for (int i = 0; span && i < OPERATORS_MAX; i++) {
@@ -214,9 +210,11 @@ struct allocation_size torsh_allocation_size(const struct batch *batch,
 		is_found = is_found || ask(&search, span, &found);
 		span = torsh_span_outer_operator(span);
 	}
-	if (!is_found)
-		found = (struct allocation_size){.bytes = block_bytes,
-						 .part = assume(&search, innermost)};
+	if (!is_found) {
+		found = (struct allocation_size){0};
+		found.bytes = allocation->block_bytes;
+		found.part = assume(&search, innermost);
+	}
 	if (is_of_parameters)
 		found.part = SIZE_FIXED;
 	return found;

@@ -6,7 +6,7 @@
 #ifndef TORSH_MEMORY_WHATIF_ALLOCATION_SIZE_H
 #define TORSH_MEMORY_WHATIF_ALLOCATION_SIZE_H
 
-#include "tools/memory/whatif/batch.h"
+#include "tools/memory/whatif/reduction.h"
 
 /* PART(NAME, name) */
 #define SIZE_PARTS             \
@@ -29,14 +29,19 @@ enum size_part {
 struct allocation_size {
 	uint64_t bytes; /* what was asked for */
 	enum size_part part;
+	struct reduction reduction; /* that the block is the result or has parts of */
+	bool is_parts;
 };
 
-/*
- * Find the size of a block that was allocated in the operator, NULL if there was none. is_first:
- * the operator has allocated none before.
- */
-struct allocation_size torsh_allocation_size(const struct batch *batch,
-					     const struct span *innermost, uint64_t block_bytes,
-					     bool is_first);
+struct allocation {
+	const struct batch *batch;
+	const struct span *innermost; /* the operator that allocated; NULL: none */
+	uint64_t block_bytes;
+	bool is_first; /* of its operator */
+	uint64_t n_threads; /* that the device runs at once; 0: unknown */
+};
+
+/* Find the size of a block. */
+struct allocation_size torsh_allocation_size(const struct allocation *allocation);
 
 #endif

@@ -18,6 +18,7 @@ struct trace_state {
 struct walker {
 	struct memory_traces *traces;
 	const struct batch *batch;
+	const struct prepass *prepass;
 	struct trace_state *states; /* parallel to traces->items */
 	size_t states_room;
 	uint64_t at_ns; /* of the event */
@@ -38,6 +39,17 @@ uint32_t torsh_memory_trace_add_block(struct memory_trace *trace, const struct t
 	return (uint32_t)trace->n_blocks++;
 }
 
+/* Returns how many threads the device runs at once; 0: unknown. */
+static uint64_t threads_of(const struct prepass_process *of, uint32_t device)
+{
+	const struct event_device *found =
+		of ? torsh_device_list_find(&of->devices, device & UINT8_MAX) : NULL;
+
+	return found ? (uint64_t)found->multiprocessors * found->multiprocessor_warps *
+			       found->warp_threads
+		     : 0;
+}
+
 static size_t find_device(struct walker *walker, const struct recorded_process *process,
 			  uint32_t device)
 {
@@ -51,7 +63,10 @@ static size_t find_device(struct walker *walker, const struct recorded_process *
 					    sizeof(*traces->items));
 	walker->states = torsh_array_reserve(walker->states, traces->n, &walker->states_room,
 					     sizeof(*walker->states));
-	traces->items[traces->n] = (struct memory_trace){.process = process, .device = device};
+	traces->items[traces->n] = (struct memory_trace){
+		.process = process,
+		.device = device,
+		.n_threads = threads_of(torsh_prepass_of(walker->prepass, process), device)};
 	walker->states[traces->n] = (struct trace_state){0};
 	torsh_live_create(&walker->states[traces->n].live);
 	return traces->n++;
@@ -72,24 +87,29 @@ static const struct span *outermost(const struct span *span)
 	return span;
 }
 
-static struct trace_block block_of(const struct walker *walker,
-				   const struct recorded_process *process,
+static struct trace_block block_of(const struct walker *walker, const struct memory_trace *trace,
 				   const struct timeline_event *event, struct span *innermost)
 {
 	const struct span *span = torsh_span_attributed(innermost);
-	bool is_first = innermost && !innermost->self_allocated_bytes;
-	struct allocation_size size = torsh_allocation_size(walker->batch, innermost,
-							    event->event.tensor.bytes, is_first);
+	const struct allocation allocation = {
+		.batch = walker->batch,
+		.innermost = innermost,
+		.block_bytes = event->event.tensor.bytes,
+		.is_first = innermost && !innermost->self_allocated_bytes,
+		.n_threads = trace->n_threads,
+	};
+	struct allocation_size size = torsh_allocation_size(&allocation);
 
 	if (innermost)
 		innermost->self_allocated_bytes += event->event.tensor.bytes;
-
 	return (struct trace_block){
 		.recorded_bytes = event->event.tensor.bytes,
 		.bytes = size.bytes,
 		.part = size.part,
+		.reduction = size.reduction,
+		.is_parts = size.is_parts,
 		.operator_name = span ? torsh_span_name(span) : NULL,
-		.module = span ? torsh_timeline_label(process, span->module) : NULL,
+		.module = span ? torsh_timeline_label(trace->process, span->module) : NULL,
 		.phase = span ? span->phase : PHASE_SETUP,
 		.call = innermost ? outermost(innermost)->ordinal + 1 : 0,
 		.at_ns = event->at_ns,
@@ -101,7 +121,7 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct memory_trace *trace = &walker->traces->items[device];
-	struct trace_block block = block_of(walker, trace->process, event, innermost);
+	struct trace_block block = block_of(walker, trace, event, innermost);
 	struct live_block old, live = {.address = tensor->address, .size = tensor->bytes};
 
 	if (!tensor->address || tensor->bytes > LIVE_SIZE_MAX)
@@ -193,7 +213,7 @@ void torsh_memory_traces_collect(struct memory_traces *traces, const struct reco
 				 const struct batch *batch)
 {
 	static const struct span_visitor visitor = {.event = see_event};
-	struct walker walker = {.traces = traces, .batch = batch};
+	struct walker walker = {.traces = traces, .batch = batch, .prepass = prepass};
 	int rc;
 
 	*traces = (struct memory_traces){0};

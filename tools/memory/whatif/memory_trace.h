@@ -25,6 +25,8 @@ struct trace_block {
 	uint64_t recorded_bytes; /* of the block that PyTorch gave out */
 	uint64_t bytes; /* to allocate: first what was asked for, as far as it is known */
 	enum size_part part; /* whether that grows with the batch */
+	struct reduction reduction; /* of which the block is the result, or has parts */
+	bool is_parts;
 	const char *operator_name, *module; /* texts of the recording; NULL: none */
 	enum span_phase phase;
 	uint64_t call; /* ordinal of the outermost operator + 1; 0: none */
@@ -39,6 +41,7 @@ struct memory_trace {
 	struct trace_block *blocks;
 	size_t n_blocks, blocks_room;
 	struct tensor_sums recorded; /* the maxima */
+	uint64_t n_threads; /* that the device runs at once; 0: unknown */
 	uint64_t before_bytes; /* allocated before the recording began */
 	uint64_t unknown_frees, releases, out_of_memory;
 };

@@ -71,8 +71,7 @@ static void print_export_notice(struct exit_wait *wait, uint32_t wishes)
 }
 
 /* Returns whether the answer came, which is a futex word. */
-static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer,
-			 bool may_be_first)
+static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer, bool may_be_first)
 {
 	struct exit_wait wait = {.begin_ns = now_ns()};
 

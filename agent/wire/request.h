@@ -36,8 +36,8 @@ _Static_assert(sizeof(struct request) == 24, "request is part of the protocol");
 
 /*
  * With result 0, its SCM_RIGHTS descriptors are: for STATUS and both SNAPSHOTs a memfd with a
- * recording; for the latter also the session's recording, read-only; its first recording_bytes precede the
- * memfd.
+ * recording; for the latter also the session's recording, read-only; its first recording_bytes
+ * precede the memfd.
  */
 struct request_answer {
 	uint64_t magic;

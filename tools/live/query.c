@@ -115,8 +115,7 @@ static int receive(int fd, struct live_answer *answer)
 	return answer->reply.result;
 }
 
-static int query(const char *socket_path, const struct request *request,
-		 struct live_answer *answer)
+static int query(const char *socket_path, const struct request *request, struct live_answer *answer)
 {
 	uint32_t verb = request->verb;
 	bool is_whole = verb == REQUEST_SNAPSHOT || verb == REQUEST_JUDGED_SNAPSHOT;

@@ -46,7 +46,8 @@ struct allocation_site {
 	uint64_t usable_bytes; /* valid if usable_is_known */
 	uint64_t first_ns, last_ns; /* valid if has_times */
 	bool usable_is_known, has_times;
-	struct class_sums classes; /* of its blocks, by whether they can be reached; set only for leaks */
+	struct class_sums
+		classes; /* of its blocks, by whether they can be reached; set only for leaks */
 	bool is_arena; /* an arena of CPython: torsh_sites_mark_arenas */
 	/* some of the blocks were a framework's tensors; set only for growth */
 	bool is_of_tensors;

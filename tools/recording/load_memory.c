@@ -265,8 +265,9 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 	}
 	begin_live(process, row);
 	for (size_t i = 0; i < n; i++, at_group += n_groups) {
-		struct recorded_live *live = torsh_load_row(recording, process, &process->live,
-						      row->stack[i], sizeof(struct recorded_live));
+		struct recorded_live *live =
+			torsh_load_row(recording, process, &process->live, row->stack[i],
+				       sizeof(struct recorded_live));
 
 		n_groups = number_at(row->group_count, row->n_group_count, i);
 		if (!live)
@@ -326,7 +327,7 @@ void torsh_load_growth(struct recording *recording, const Torsh__Growth *row)
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_survivors *survivors =
 			torsh_load_row(recording, process, &process->survivors, stacks[i],
-				 sizeof(struct recorded_survivors));
+				       sizeof(struct recorded_survivors));
 
 		if (survivors)
 			*survivors = (struct recorded_survivors){
@@ -367,7 +368,7 @@ void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_mapping *mapping =
 			torsh_load_row(recording, process, &process->mappings, row->stack[i],
-				 sizeof(struct recorded_mapping));
+				       sizeof(struct recorded_mapping));
 
 		if (!mapping)
 			continue;
@@ -444,7 +445,7 @@ void torsh_load_joint(struct recording *recording, const Torsh__Joint *row)
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_session_usage *share =
 			torsh_load_row(recording, process, &process->session_usages, row->stack[i],
-				 sizeof(struct recorded_session_usage));
+				       sizeof(struct recorded_session_usage));
 
 		if (share)
 			*share = (struct recorded_session_usage){

@@ -52,8 +52,7 @@ static void load_holders(struct recorded_verdicts *verdicts, const Torsh__Verdic
 	if (!row->n_holder)
 		return;
 	free_holders(verdicts);
-	verdicts->holders =
-		torsh_need_items(NULL, 0, row->n_holder, sizeof(*verdicts->holders));
+	verdicts->holders = torsh_need_items(NULL, 0, row->n_holder, sizeof(*verdicts->holders));
 	verdicts->n_holders = row->n_holder;
 	for (size_t i = 0; i < row->n_holder; i++)
 		load_holder(&verdicts->holders[i], row->holder[i]);

@@ -38,8 +38,8 @@ static void emit_class_sums(struct json_writer *json, const char *name,
 
 static void emit_leak(struct json_writer *json, const struct allocation_site *site)
 {
-	struct blamed_line blamed = torsh_blamed_line(site->frames, site->n_frames,
-						      torsh_working_directory());
+	struct blamed_line blamed =
+		torsh_blamed_line(site->frames, site->n_frames, torsh_working_directory());
 
 	torsh_parts_begin_site(json, site);
 	torsh_json_put_text(json, "class", torsh_block_class_name(torsh_block_class_of(site)));

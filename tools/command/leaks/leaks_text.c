@@ -373,7 +373,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 	print_device_text(view);
 	torsh_site_rows_print(stdout,
 			      &(struct site_rows){
-				      .heading = leaks->at_exec ? "ALIVE"
+				      .heading = leaks->at_exec				? "ALIVE"
 						 : divided.is_judged && !divided.n_lost ? "KEPT"
 											: "LEAKED",
 				      .items = leaks->found.items,

@@ -39,12 +39,12 @@ static const struct recorded_holder *holder_of(const struct leaks_view *view,
 	}
 	for (size_t i = 0; !found && i < verdicts->n_holders; i++) {
 		size_t n;
-		const struct frame **frames = torsh_stack_frames(
-			site->process, verdicts->holders[i].stack, view->reading->symbols,
-			view->options->view, &n);
+		const struct frame **frames =
+			torsh_stack_frames(site->process, verdicts->holders[i].stack,
+					   view->reading->symbols, view->options->view, &n);
 		struct blamed_line a = torsh_blamed_line(frames, n, torsh_working_directory());
-		struct blamed_line b = torsh_blamed_line(site->frames, site->n_frames,
-							 torsh_working_directory());
+		struct blamed_line b =
+			torsh_blamed_line(site->frames, site->n_frames, torsh_working_directory());
 
 		if (n && site->n_frames && a.where != FRAME_NONE && b.where != FRAME_NONE &&
 		    frames[a.where]->file == site->frames[b.where]->file &&
@@ -93,13 +93,12 @@ static char *line_of(const struct leaks_view *view, const struct allocation_site
 		     uint32_t stack)
 {
 	size_t n;
-	const struct frame **frames =
-		torsh_stack_frames(site->process, stack, view->reading->symbols,
-				   view->options->view, &n);
+	const struct frame **frames = torsh_stack_frames(
+		site->process, stack, view->reading->symbols, view->options->view, &n);
 	struct blamed_line blamed = torsh_blamed_line(frames, n, torsh_working_directory());
-	char *place = blamed.where == FRAME_NONE ? torsh_need_text("(no stack)")
-						 : torsh_short_place(frames[blamed.where],
-								     torsh_working_directory());
+	char *place = blamed.where == FRAME_NONE
+			      ? torsh_need_text("(no stack)")
+			      : torsh_short_place(frames[blamed.where], torsh_working_directory());
 
 	free(frames);
 	return place;

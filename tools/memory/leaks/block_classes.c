@@ -4,8 +4,8 @@
 const char *torsh_block_class_name(enum block_class block_class)
 {
 	static const char *const names[N_BLOCK_CLASSES] = {
-		[BLOCKS_UNKNOWN] = "unknown",     [BLOCKS_LOST] = "lost",
-		[BLOCKS_INDIRECT] = "indirect",   [BLOCKS_POSSIBLE] = "possible",
+		[BLOCKS_UNKNOWN] = "unknown",	  [BLOCKS_LOST] = "lost",
+		[BLOCKS_INDIRECT] = "indirect",	  [BLOCKS_POSSIBLE] = "possible",
 		[BLOCKS_REACHABLE] = "reachable", [BLOCKS_FREED_AT_EXIT] = "reachable",
 	};
 

@@ -30,8 +30,7 @@ static const struct code_module *caller_of(const struct target *target, uint32_t
 const char *torsh_mapper_of(const struct target *target, uint64_t address)
 {
 	const struct mappings *mappings = &target->state.mappings;
-	const struct address_range *range =
-		torsh_address_ranges_above(&mappings->ranges, address);
+	const struct address_range *range = torsh_address_ranges_above(&mappings->ranges, address);
 	const struct code_module *caller =
 		range && range->start <= address ? caller_of(target, range->owner) : NULL;
 

@@ -37,8 +37,9 @@ void torsh_block_index_add(struct block_index *index, uint64_t address, uint64_t
 					    sizeof(*index->blocks));
 	index->blocks[index->n++] = (struct indexed_block){
 		.address = address,
-		.size = size <= INT32_MAX ? (uint32_t)size + !size
-					  : (uint32_t)(units < INT32_MAX ? units : INT32_MAX) | 1u << 31,
+		.size = size <= INT32_MAX
+				? (uint32_t)size + !size
+				: (uint32_t)(units < INT32_MAX ? units : INT32_MAX) | 1u << 31,
 		.site = site,
 	};
 }
@@ -73,7 +74,8 @@ static void enter(struct block_index *index, uint32_t i)
 	uint64_t first = index->blocks[i].address >> PAGE_BITS;
 	uint64_t last = (end_of(&index->blocks[i]) - 1) >> PAGE_BITS;
 
-	for (uint64_t page = first; page <= last && page >> (ADDRESS_BITS - PAGE_BITS) == 0; page++) {
+	for (uint64_t page = first; page <= last && page >> (ADDRESS_BITS - PAGE_BITS) == 0;
+	     page++) {
 		uint32_t *entry = &pages_of(index, page)[page % N_PAGES];
 
 		*entry = i < *entry ? i : *entry;
@@ -91,7 +93,7 @@ void torsh_block_index_end(struct block_index *index)
 	index->begin = index->blocks[0].address;
 	for (uint32_t i = 0; i < index->n; i++)
 		index->end = end_of(&index->blocks[i]) > index->end ? end_of(&index->blocks[i])
-								     : index->end;
+								    : index->end;
 }
 
 uint32_t torsh_block_index_find(const struct block_index *index, uint64_t address)

@@ -8,7 +8,7 @@
 
 /* glibc's arenas but the main one have heaps that begin at multiples of this. */
 #define ARENA_BYTES (UINT64_C(64) << 20)
-/* sizeof(struct heap_info), where an arena's own heap continues with its state; from 2.35 on more */
+/* sizeof(struct heap_info), where an arena's own heap goes on with its state; from 2.35 on more */
 #define ARENA_STATE_MIN 0x20u
 #define ARENA_STATE_MAX 0x40u
 
@@ -66,8 +66,8 @@ uint32_t torsh_heap_ranges_from(const struct heap_ranges *ranges, uint64_t addre
 }
 
 /*
- * Returns whether an arena's heap begins there, by its struct heap_info: the arena's state, the heap
- * before this one, and the heap's size.
+ * Returns whether an arena's heap begins there, by its struct heap_info: the arena's state, the
+ * heap before this one, and the heap's size.
  */
 static bool is_arena(const struct memory_reader *reader, uint64_t at)
 {
@@ -76,8 +76,9 @@ static bool is_arena(const struct memory_reader *reader, uint64_t at)
 	uint64_t size = torsh_memory_word(reader, at + 16);
 	uint64_t offset = state % ARENA_BYTES;
 
-	return offset >= ARENA_STATE_MIN && offset <= ARENA_STATE_MAX && before % ARENA_BYTES == 0 &&
-	       size && size <= ARENA_BYTES && size % reader->page_bytes == 0;
+	return offset >= ARENA_STATE_MIN && offset <= ARENA_STATE_MAX &&
+	       before % ARENA_BYTES == 0 && size && size <= ARENA_BYTES &&
+	       size % reader->page_bytes == 0;
 }
 
 struct arena_search {
@@ -104,7 +105,8 @@ void torsh_heap_ranges_find(struct heap_ranges *ranges, const struct memory_area
 	uint64_t page = reader->page_bytes;
 
 	for (uint32_t i = 0; i < index->n; i++) {
-		uint64_t at = index->blocks[i].address, end = at + torsh_block_size(&index->blocks[i]);
+		uint64_t at = index->blocks[i].address,
+			 end = at + torsh_block_size(&index->blocks[i]);
 		const struct memory_area *area;
 
 		if (ranges->n && at >= ranges->items[ranges->n - 1].begin &&
@@ -117,8 +119,9 @@ void torsh_heap_ranges_find(struct heap_ranges *ranges, const struct memory_area
 			torsh_heap_ranges_add(ranges, area->begin, area->end);
 		else if (is_in_arena(&arena, areas, reader, at))
 			torsh_heap_ranges_add(ranges, arena.at,
-					      area->end < arena.at + ARENA_BYTES ? area->end
-										  : arena.at + ARENA_BYTES);
+					      area->end < arena.at + ARENA_BYTES
+						      ? area->end
+						      : arena.at + ARENA_BYTES);
 		else
 			torsh_heap_ranges_add(ranges, at / page * page,
 					      (end + page - 1) / page * page);

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "tools/writer/reachability/block_index.h"
-#include "tools/writer/reachability/memory_areas.h"
-#include "tools/writer/reachability/memory_reader.h"
+#include "tools/writer/reachability/image/memory_areas.h"
+#include "tools/writer/reachability/image/memory_reader.h"
 
 struct heap_range {
 	uint64_t begin, end;

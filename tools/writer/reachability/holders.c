@@ -154,8 +154,8 @@ void torsh_holders_add(struct holders *holders, const struct scan *scan,
 		describe_root(&holder, scan, find_way(&holder, graph, verdicts, kept[i].block),
 			      target);
 		reverse(&holder);
-		holders->items = torsh_array_reserve(holders->items, holders->n,
-						     &holders->capacity, sizeof(*holders->items));
+		holders->items = torsh_array_reserve(holders->items, holders->n, &holders->capacity,
+						     sizeof(*holders->items));
 		holders->items[holders->n++] = holder;
 	}
 	free(kept);

@@ -25,7 +25,8 @@ struct holder {
 	uint32_t site;
 	enum root_kind root;
 	char *path; /* of the module, or of what mapped the memory; NULL: unknown */
-	uint64_t address; /* of the root's pointer, 0 in a register; less the module's load address */
+	/* of the root's pointer, 0 in a register; less the module's load address */
+	uint64_t address;
 	pid_t tid; /* of a stack */
 	uint32_t n_blocks, n_left_out; /* of the way, from the root to the site's block */
 	uint32_t sites[HOLDER_BLOCKS];

@@ -55,8 +55,8 @@ static void add_pointer(struct pointer_graph *graph, uint64_t address, uint32_t 
 static void add_root_address(struct pointer_graph *graph, uint64_t address)
 {
 	graph->root_addresses =
-		torsh_array_reserve(graph->root_addresses, graph->n_pointers,
-				    &graph->root_capacity, sizeof(*graph->root_addresses));
+		torsh_array_reserve(graph->root_addresses, graph->n_pointers, &graph->root_capacity,
+				    sizeof(*graph->root_addresses));
 	graph->root_addresses[graph->n_pointers] = address;
 }
 

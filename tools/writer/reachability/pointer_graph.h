@@ -68,6 +68,7 @@ void torsh_pointer_graph_end(struct pointer_graph *graph);
 uint32_t torsh_pointer_graph_source(const struct pointer_graph *graph, size_t pointer);
 
 /* The doubtful pointer leads to the begin of an object. */
-void torsh_pointer_graph_settle(struct pointer_graph *graph, const struct doubtful_pointer *pointer);
+void torsh_pointer_graph_settle(struct pointer_graph *graph,
+				const struct doubtful_pointer *pointer);
 
 #endif

@@ -127,7 +127,8 @@ struct adding {
 	size_t capacity;
 };
 
-static void add(struct adding *adding, const struct indexed_block *block, uint64_t bytes, int verdict)
+static void add(struct adding *adding, const struct indexed_block *block, uint64_t bytes,
+		int verdict)
 {
 	struct reachability *reachability = adding->reachability;
 	uint32_t *number = &adding->numbers[block->site];
@@ -252,9 +253,9 @@ static bool hold(struct target *target)
 	int result;
 
 	reachability->stopped_ns = torsh_clock_monotonic_ns();
-	result = torsh_threads_stop(&reachability->threads, target->pid,
-				    atomic_load_explicit(&target->view.header->waiting_at,
-							 memory_order_relaxed));
+	result = torsh_threads_stop(
+		&reachability->threads, target->pid,
+		atomic_load_explicit(&target->view.header->waiting_at, memory_order_relaxed));
 	if (result) {
 		give_reason(reachability, "its threads can't be stopped", -result);
 		return false;

@@ -13,7 +13,7 @@
 
 #include "tools/writer/reachability/block_index.h"
 #include "tools/writer/reachability/holders.h"
-#include "tools/writer/reachability/stopped_threads.h"
+#include "tools/writer/reachability/image/stopped_threads.h"
 #include "tools/writer/reachability/verdicts.h"
 
 struct target;

@@ -5,8 +5,8 @@
 #include <sys/uio.h>
 
 #include "tools/base/memory.h"
-#include "tools/writer/reachability/glibc_state.h"
-#include "tools/writer/reachability/thread_stacks.h"
+#include "tools/writer/reachability/image/glibc_state.h"
+#include "tools/writer/reachability/image/thread_stacks.h"
 
 #define RED_ZONE_BYTES 128u /* below the stack pointer, where leaf functions keep values */
 
@@ -98,7 +98,8 @@ static int scan_roots(struct scan *scan)
 	for (uint32_t i = 0; !result && i < scan->threads->n; i++) {
 		const struct stopped_thread *thread = &scan->threads->items[i];
 
-		torsh_pointer_graph_add_root(scan->graph, 0, thread->registers, thread->n_registers);
+		torsh_pointer_graph_add_root(scan->graph, 0, thread->registers,
+					     thread->n_registers);
 		result = scan_stack_in_heap(scan, thread->stack_pointer);
 	}
 	for (uint32_t i = 0; !result && i < scan->areas->n; i++) {
@@ -169,7 +170,8 @@ static bool is_python_object(const struct scan *scan, uint64_t offset, const str
 
 /*
  * The cases that Valgrind knows by heuristics: C++ arrays behind their number of items, memory
- * behind its length, and a later base class, which has a table of virtual functions as the first has.
+ * behind its length, and a later base class, which has a table of virtual functions as the first
+ * one has.
  */
 static bool is_begin(const struct scan *scan, const struct indexed_block *block, uint64_t offset,
 		     const struct sight *sight)

@@ -8,10 +8,10 @@
 #define TORSH_WRITER_REACHABILITY_ROOT_SCAN_H
 
 #include "tools/writer/reachability/heap_ranges.h"
-#include "tools/writer/reachability/memory_areas.h"
-#include "tools/writer/reachability/memory_reader.h"
+#include "tools/writer/reachability/image/memory_areas.h"
+#include "tools/writer/reachability/image/memory_reader.h"
 #include "tools/writer/reachability/pointer_graph.h"
-#include "tools/writer/reachability/stopped_threads.h"
+#include "tools/writer/reachability/image/stopped_threads.h"
 
 struct scan {
 	struct memory_reader *reader;

@@ -74,7 +74,8 @@ static void divide_lost(struct marking *marking)
 	bool *has_owner = torsh_memory_new((size_t)n + 1, sizeof(*has_owner));
 
 	for (uint32_t i = 0; i < n; i++) {
-		for (size_t k = graph->firsts[i]; !marking->verdicts[i] && k < graph->firsts[i + 1]; k++)
+		for (size_t k = graph->firsts[i]; !marking->verdicts[i] && k < graph->firsts[i + 1];
+		     k++)
 			has_owner[graph->pointers[k].block] = true;
 	}
 	/* First those, then of each round of blocks that point to each other the first one. */

@@ -22,7 +22,7 @@ enum verdict {
 /* The verdicts of a graph's blocks. */
 struct verdicts {
 	uint8_t *of; /* enum verdict, by block */
-	/* by block: the number of the pointer, + 1, by which it is reached in fewest steps; 0: none */
+	/* by block: the pointer, + 1, by which it is reached in fewest steps; 0: none */
 	uint32_t *parents;
 };
 

@@ -29,8 +29,8 @@ static void put_head(Torsh__Verdicts *row, const struct target *target)
 }
 
 /* Put the sums from *next on, which moves past the last one. */
-static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory,
-		     const struct target *target, uint32_t *next)
+static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory, const struct target *target,
+		     uint32_t *next)
 {
 	const struct reachability *reachability = target->reachability;
 	uint32_t n = count_rows(reachability, *next), i = 0;

@@ -8,7 +8,7 @@
 #include "tools/base/memory.h"
 #include "tools/writer/input/order.h"
 #include "tools/writer/input/process_info.h"
-#include "tools/writer/reachability/stopped_threads.h"
+#include "tools/writer/reachability/image/stopped_threads.h"
 #include "tools/writer/threads/drain/drain_state.h"
 
 #define EVENTS_CHUNK (1u << 18)

@@ -39,8 +39,7 @@ static void take_request(struct drain *drain, struct queued_request *queued)
 
 	/* Targets that sent their hello before the request are part of the answer. */
 	torsh_drain_take_targets(drain);
-	is_change =
-		torsh_requests_take(&drain->requests, queued, drain->targets, drain->n_targets);
+	is_change = torsh_requests_take(&drain->requests, queued, drain->targets, drain->n_targets);
 	if (is_change && drain->session.has_begun)
 		torsh_session_write(&drain->session, &drain->requests.pauses,
 				    drain->checkpoints.file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/reachability/glibc_state.h"
+#include "tools/writer/reachability/image/glibc_state.h"
 
 #include <stdbool.h>
 

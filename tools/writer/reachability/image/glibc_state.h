@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The state of glibc's main arena, which points to free memory. */
-#ifndef TORSH_WRITER_REACHABILITY_GLIBC_STATE_H
-#define TORSH_WRITER_REACHABILITY_GLIBC_STATE_H
+#ifndef TORSH_WRITER_REACHABILITY_IMAGE_GLIBC_STATE_H
+#define TORSH_WRITER_REACHABILITY_IMAGE_GLIBC_STATE_H
 
 #include <stddef.h>
 #include <stdint.h>

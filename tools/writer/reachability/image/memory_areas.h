@@ -3,8 +3,8 @@
  * The address space of another process as the kernel has it: /proc/PID/smaps, in the order of
  * addresses.
  */
-#ifndef TORSH_WRITER_REACHABILITY_MEMORY_AREAS_H
-#define TORSH_WRITER_REACHABILITY_MEMORY_AREAS_H
+#ifndef TORSH_WRITER_REACHABILITY_IMAGE_MEMORY_AREAS_H
+#define TORSH_WRITER_REACHABILITY_IMAGE_MEMORY_AREAS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/reachability/memory_areas.h"
+#include "tools/writer/reachability/image/memory_areas.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ static char *path_of(const struct memory_areas *areas, const struct memory_area 
 
 	if (area->is_file)
 		return strndup(line, strcspn(line, "\n"));
-	if (last && last->path && last->is_writable && last->end == area->begin && *line == '\n')
+	if (last && last->path && last->is_writable && last->end == area->begin && !*line)
 		return strdup(last->path);
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Reads the memory of another process: only pages that it has touched. */
-#ifndef TORSH_WRITER_REACHABILITY_MEMORY_READER_H
-#define TORSH_WRITER_REACHABILITY_MEMORY_READER_H
+#ifndef TORSH_WRITER_REACHABILITY_IMAGE_MEMORY_READER_H
+#define TORSH_WRITER_REACHABILITY_IMAGE_MEMORY_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/reachability/stopped_threads.h"
+#include "tools/writer/reachability/image/stopped_threads.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -180,7 +180,8 @@ int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t wait
 		return 0;
 	torsh_threads_continue(threads);
 	if (n == -EPERM && waiting_at && is_alone(folder)) {
-		add_thread(threads, &(struct stopped_thread){.tid = pid, .stack_pointer = waiting_at});
+		add_thread(threads,
+			   &(struct stopped_thread){.tid = pid, .stack_pointer = waiting_at});
 		return 0;
 	}
 	return n < 0 ? n : -ETIMEDOUT;

@@ -3,8 +3,8 @@
  * The threads of another process, stopped by ptrace: it gets no signal, and its parent sees
  * nothing. All functions on one thread, which is the tracer.
  */
-#ifndef TORSH_WRITER_REACHABILITY_STOPPED_THREADS_H
-#define TORSH_WRITER_REACHABILITY_STOPPED_THREADS_H
+#ifndef TORSH_WRITER_REACHABILITY_IMAGE_STOPPED_THREADS_H
+#define TORSH_WRITER_REACHABILITY_IMAGE_STOPPED_THREADS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +33,8 @@ struct stopped_threads {
  * Stop all threads of the process, and those that they create meanwhile. waiting_at is the stack
  * pointer of the thread that waits for that, with its registers above it: where the system forbids
  * ptrace, or a debugger has the process, a process with one thread needs no stop. Returns 0, or
- * -errno with none stopped: -EPERM likewise for one with several threads, -ETIMEDOUT if one can't be
- * stopped, for example in a system call that nothing interrupts.
+ * -errno with none stopped: -EPERM likewise for one with several threads, -ETIMEDOUT if one can't
+ * be stopped, for example in a system call that nothing interrupts.
  */
 int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/reachability/memory_reader.h"
+#include "tools/writer/reachability/image/memory_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,5 +120,5 @@ uint64_t torsh_memory_word(const struct memory_reader *reader, uint64_t address)
 	uint64_t word;
 
 	return pread(reader->memory_fd, &word, sizeof(word), (off_t)address) == sizeof(word) ? word
-											      : 0;
+											     : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/reachability/thread_stacks.h"
+#include "tools/writer/reachability/image/thread_stacks.h"
 
 #include <stdbool.h>
 #include <unistd.h>

@@ -129,4 +129,42 @@ def blocks_have_the_classes_that_memcheck_gives_them():
     expect_differences(found, OTHERWISE_FOR_MEMCHECK)
 
 
+@case
+def who_keeps_a_block_is_named():
+    _, output = record([PROGRAM, "global_zero"])
+    report = leaks(output)
+    (number,) = [i for i, leak in enumerate(report["leaks"], 1) if leak["blocks"] == 3]
+    why = read_report("leaks", output, "--limit", "0", "--why", str(number))["why"]
+    expect_equal([step["kind"] for step in why], ["global", *["block"] * (len(why) - 1)], "kinds")
+    expect_equal(why[0]["name"], f"uninitialized in {PROGRAM}", "the root")
+    expect_equal({step["bytes"] for step in why[1:]}, {NODE}, "sizes of the blocks")
+    assert torsh("leaks", output, "--kept", "--why", "1").startswith("uninitialized in "), "the same as text"
+    torsh("leaks", output, "--why", "99", expect=2)
+
+
+def why_not(*arguments, **variables):
+    result, output = record([PROGRAM, *arguments], env=variables)
+    report = leaks(output)
+    expect_equal(report["reachability"]["judged"], False, f"whether it was judged with {variables}")
+    expect_equal({leak["class"] for leak in report["leaks"]}, {"unknown"}, "classes")
+    assert "not judged" in torsh("leaks", output), torsh("leaks", output)
+    return report["reachability"]["reason"]
+
+
+@case
+def what_is_not_judged_says_why():
+    assert why_not("large", TORSH_PROFILER_HEAP="sampled").endswith("blocks are sampled")
+    assert why_not("large", TORSH_PROFILER_REACHABILITY="0").endswith("it ended without waiting for that")
+
+
+@case
+def the_process_is_as_without_it():
+    """Exit status, output, children and the signal mask, judged and not: what a debugger would change."""
+    script = "echo $$ >&2; trap 'echo caught' USR1; kill -USR1 $$; sleep 0 & wait; grep -E 'Sig(Blk|Ign|Cgt)|TracerPid' /proc/$$/status; exit 5"
+    judged, output = record(["sh", "-c", script])
+    bare = run(["sh", "-c", script])
+    expect_equal((judged.returncode, judged.stdout), (bare.returncode, bare.stdout), "status and output")
+    expect_equal(leaks(output)["reachability"]["judged"], True, "whether all were judged")
+
+
 main()

@@ -156,6 +156,20 @@ static void open_devices(struct device_reading *devices, const struct reading *r
 	torsh_device_refuse(&devices->memory, name);
 }
 
+/* Why the process was not judged. */
+static const char *reason_of(const struct recorded_process *process)
+{
+	char end[32];
+
+	if (process->verdicts.reason)
+		return process->verdicts.reason;
+	if (process->heap.sampled_every)
+		return "blocks are sampled";
+	torsh_recording_end_name(process, end, sizeof(end));
+	return strncmp(end, "exit", 4) ? "it did not end by exit"
+				       : "it ended without waiting for that";
+}
+
 char *torsh_leaks_why_unjudged(const struct leaks_view *view)
 {
 	const struct reading *reading = view->reading;
@@ -170,9 +184,7 @@ char *torsh_leaks_why_unjudged(const struct leaks_view *view)
 
 		if (verdicts->is_judged || !view->leaks.processes[i].blocks)
 			continue;
-		return torsh_need_text("process %" PRIu32 ": %s", process->pid,
-				       verdicts->reason ? verdicts->reason
-							: "it ended without waiting for that");
+		return torsh_need_text("process %" PRIu32 ": %s", process->pid, reason_of(process));
 	}
 	return NULL;
 }

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+What a program of Python holds to its end, and the interpreter frees then: it is shown with its line, its exit handlers
+run before it is judged, and the program is what it is without the agent.
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+from pythons import find_all  # noqa: E402
+from schema import expect_fits  # noqa: E402
+
+N, BYTES = 400, 20000
+HELD = f"""
+import atexit, signal, sys
+kept = [bytearray({BYTES}) for _ in range({N})]
+released = [bytearray({BYTES}) for _ in range({N})]
+atexit.register(released.clear)
+atexit.register(print, "bye")
+print(signal.getsignal(signal.SIGINT))
+sys.exit(3)
+"""
+
+
+def line_of(text):
+    return HELD.splitlines().index(next(line for line in HELD.splitlines() if text in line)) + 1
+
+
+def held(report):
+    return [(entry["user_frame"]["line"], entry["class"], entry["blocks"]) for entry in report["freed_at_exit"]["large"]]
+
+
+def what_is_held(python):
+    path = scratch("program") / "held.py"
+    path.write_text(HELD)
+    bare = run([python.path, path])
+    result, output = record([python.path, path])
+    expect_equal((result.returncode, result.stdout), (bare.returncode, bare.stdout), "status and output, as without")
+    expect_equal(result.returncode, 3, "status")
+    report = leaks(output)
+    expect_fits("leaks", report)
+    # The interpreter itself keeps a few paths.
+    expect_equal([entry["user_frame"] for entry in report["leaks"] if entry["user_frame"]], [], "leaks at lines of the program")
+    expect_equal({entry["class"] for entry in report["leaks"]} - {"reachable"}, set(), "classes of what is alive at the end")
+    (line, kind, blocks), = held(report)
+    # What an exit handler releases is not held to the end. Each bytearray has one block.
+    expect_equal((line, kind), (line_of("kept ="), "reachable"), "the line that held memory")
+    assert N <= blocks <= N + 2, blocks
+    text = torsh("leaks", output)
+    assert text.startswith(("No leaks.", "Nothing is lost.")), text[:200]
+    assert "Held to the end, and freed at the exit: 7.6" in text and f"held.py:{line}" in text, text[:500]
+    number = str(len(report["leaks"]) + 1)
+    why = read_report("leaks", output, "--limit", "0", "--why", number)["why"]
+    expect_equal((why[0]["kind"] in ("mapping", "global", "stack"), why[-1]["kind"]), (True, "block"), f"who keeps it: {why}")
+
+
+for _python in find_all():
+    add_case(f"{_python.name}_is_judged_before_it_frees_what_is_held", what_is_held, _python)
+
+
+@case
+def a_program_that_holds_little_is_silent():
+    _, output = record([sys.executable, "-c", "import json; a = [bytearray(1000) for _ in range(100)]"])
+    expect_equal(held(leaks(output)), [], "what is held")
+    assert "Held" not in torsh("leaks", output)
+
+
+main()

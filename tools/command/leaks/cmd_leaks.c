@@ -2,6 +2,7 @@
 /* torsh leaks: blocks that were not freed when their process ended. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -13,6 +14,7 @@
 #include "tools/report/device_report.h"
 #include "tools/memory/growth_window.h"
 #include "tools/report/growth_report.h"
+#include "tools/frames/blamed_line.h"
 #include "tools/frames/folded_stack.h"
 #include "tools/live/live.h"
 
@@ -203,6 +205,33 @@ static size_t choose_held(struct read_options *options, const struct reading *re
 	return n;
 }
 
+static bool has_lost(const struct class_sums *classes)
+{
+	return classes->blocks[BLOCKS_LOST] || classes->blocks[BLOCKS_INDIRECT] ||
+	       classes->blocks[BLOCKS_UNKNOWN];
+}
+
+/* Put what lines of the program hold before the rest of the n sites; keeps the order otherwise. */
+static void put_own_first(struct allocation_sites *sites, size_t n)
+{
+	struct allocation_site *others = torsh_need_items(NULL, 0, n, sizeof(*others));
+	size_t n_own = 0, n_others = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct blamed_line blamed =
+			torsh_blamed_line(sites->items[i].frames, sites->items[i].n_frames,
+					  torsh_working_directory());
+
+		if (blamed.is_own)
+			sites->items[n_own++] = sites->items[i];
+		else
+			others[n_others++] = sites->items[i];
+	}
+	for (size_t i = 0; i < n_others; i++)
+		sites->items[n_own + i] = others[i];
+	free(others);
+}
+
 static void show_leaks(struct read_options *options, const struct reading *reading,
 		       const struct own_choice *choice)
 {
@@ -236,6 +265,8 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 			 &options->suppress);
 	view.n_shown =
 		torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
+	if (options->order == ORDER_LOST && !has_lost(&view.leaks.classes))
+		put_own_first(&view.leaks.found, view.n_shown);
 	view.n_undecided_shown =
 		torsh_options_choose(options, &view.leaks.undecided, reading->symbols, TEXT_LIMIT);
 	view.n_held_shown = choose_held(options, reading, &view.leaks.held);

@@ -4,6 +4,7 @@
 
 #include "tools/base/size.h"
 #include "tools/command/leaks/leaks_view.h"
+#include "tools/frames/blamed_line.h"
 #include "tools/frames/folded_stack.h"
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
@@ -229,7 +230,7 @@ static void print_folded(const struct leaks_view *view, const struct lost_and_ke
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64], stacks[SIZE_TEXT_BYTES];
 
-	if (n_shown == view->n_shown) {
+	if (n_shown == view->n_shown || !divided->kept_blocks) {
 		torsh_text_smaller(stdout, view->leaks.found.n - n_shown);
 		return;
 	}
@@ -237,6 +238,26 @@ static void print_folded(const struct leaks_view *view, const struct lost_and_ke
 	       torsh_size_human(divided->kept_bytes, bytes),
 	       torsh_text_blocks(divided->kept_blocks, blocks),
 	       torsh_size_counted(view->leaks.found.n - n_shown, "stack", stacks));
+}
+
+static bool is_own(const struct allocation_site *site)
+{
+	return torsh_blamed_line(site->frames, site->n_frames, torsh_working_directory()).is_own;
+}
+
+/*
+ * The table has what is lost; if nothing is, what lines of the program keep, which comes first then.
+ * Returns the number of its rows.
+ */
+static size_t count_rows(const struct leaks_view *view, const struct lost_and_kept *divided)
+{
+	size_t n = divided->n_lost;
+
+	if (!divided->is_judged || view->shows_kept)
+		return view->n_shown;
+	while (!divided->n_lost && n < view->n_shown && is_own(&view->leaks.found.items[n]))
+		n++;
+	return n;
 }
 
 /* Print what may have been allocated in the window. */
@@ -356,8 +377,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 	const struct reading *reading = view->reading;
 	char *why_unjudged = torsh_leaks_why_unjudged(view);
 	struct lost_and_kept divided = divide(view, why_unjudged);
-	bool folds_kept = divided.is_judged && divided.n_lost && !view->shows_kept;
-	size_t n_shown = folds_kept ? divided.n_lost : view->n_shown;
+	size_t n_shown = count_rows(view, &divided);
 
 	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
 	print_heading(view, &divided, n_shown);

@@ -13,6 +13,9 @@
 #include "tools/writer/reachability/allocator_maps.h"
 #include "tools/writer/reachability/root_scan.h"
 
+/* What the verdicts take, about: for a block, and for its bytes that may be pointers. */
+#define BLOCK_BYTES 64u
+#define HEAP_SHARE 64u
 #define AGENT_FILE "/libtorshagent.so"
 /* A thread that was stopped while it allocates is let go on, and stopped again. */
 #define HOLD_NS UINT64_C(5000000) /* without progress */
@@ -28,10 +31,11 @@ static void give_reason(struct reachability *reachability, const char *reason, i
 
 /* ---- whether its blocks are known ------------------------------------------------------------ */
 
-/* Returns why its live blocks are not all known, or NULL. */
-static const char *why_not(const struct target *target)
+/* Returns why its live blocks are not all known, or too many for the memory; NULL: they are. */
+static const char *why_not(const struct target *target, uint64_t left_bytes)
 {
 	const struct heap *heap = &target->state.heap;
+	uint64_t n_blocks = heap->live.n_blocks;
 
 	if (heap->sampling.rate)
 		return "blocks are sampled";
@@ -41,8 +45,10 @@ static const char *why_not(const struct target *target)
 		return "memory was short, and small blocks were counted only";
 	if (heap->was_paused)
 		return "recording was paused: blocks from then are not known";
-	if (target->state.heap.live.n_blocks >= BLOCKS_MAX)
+	if (n_blocks >= BLOCKS_MAX)
 		return "there are too many blocks";
+	if (n_blocks * BLOCK_BYTES + heap->tracker.bytes / HEAP_SHARE > left_bytes / 2)
+		return "memory is short";
 	return NULL;
 }
 
@@ -292,7 +298,7 @@ static enum judging try_again(struct target *target)
 	return JUDGING_IS_DONE;
 }
 
-enum judging torsh_reachability_judge(struct target *target, bool is_begin)
+enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint64_t left_bytes)
 {
 	struct reachability *reachability = target->reachability;
 	uint64_t now_ns = torsh_clock_monotonic_ns();
@@ -300,7 +306,7 @@ enum judging torsh_reachability_judge(struct target *target, bool is_begin)
 	if (!reachability)
 		reachability = target->reachability = torsh_memory_new(1, sizeof(*reachability));
 	if (!reachability->is_held) {
-		const char *reason = why_not(target);
+		const char *reason = why_not(target, left_bytes);
 
 		if (reason)
 			give_reason(reachability, reason, 0);

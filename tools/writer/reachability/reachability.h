@@ -61,10 +61,10 @@ enum judging {
 
 /*
  * The process waits for its verdicts: call in each pass until it is done. is_begin: its exit
- * begins, and what it frees from now on is told apart later. go_on is called now and then, so that
- * others see that the writer works.
+ * begins, and what it frees from now on is told apart later. left_bytes is the memory that the
+ * writer may still take.
  */
-enum judging torsh_reachability_judge(struct target *target, bool is_begin);
+enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint64_t left_bytes);
 
 /* Let stopped threads go on, and free everything. reachability may be NULL. */
 void torsh_reachability_destroy(struct reachability *reachability);

@@ -131,7 +131,9 @@ void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
 /* Returns true when the target's blocks are judged, or that was given up. */
 static bool judge(struct drain *drain, struct target *target, bool is_begin)
 {
-	if (torsh_reachability_judge(target, is_begin) == JUDGING_IS_DONE)
+	struct memory_left left = torsh_memory_limit_left(&drain->memory_limit);
+
+	if (torsh_reachability_judge(target, is_begin, left.bytes) == JUDGING_IS_DONE)
 		return true;
 	drain->is_judging = true;
 	return false;

@@ -159,8 +159,8 @@ def what_is_not_judged_says_why():
 
 @case
 def the_process_is_as_without_it():
-    """Exit status, output, children and the signal mask, judged and not: what a debugger would change."""
-    script = "echo $$ >&2; trap 'echo caught' USR1; kill -USR1 $$; sleep 0 & wait; grep -E 'Sig(Blk|Ign|Cgt)|TracerPid' /proc/$$/status; exit 5"
+    """Exit status, output, children and the dispositions of signals, judged and not: what a debugger would change."""
+    script = "echo $$ >&2; trap 'echo caught' USR1; kill -USR1 $$; sleep 0 & wait; grep -E 'Sig(Ign|Cgt)|TracerPid' /proc/$$/status; exit 5"
     judged, output = record(["sh", "-c", script])
     bare = run(["sh", "-c", script])
     expect_equal((judged.returncode, judged.stdout), (bare.returncode, bare.stdout), "status and output")

@@ -19,7 +19,8 @@
 
 #include "tools/base/containers/array.h"
 
-#define STOP_NS UINT64_C(100000000) /* for all threads together */
+#define STOP_NS UINT64_C(100000000) /* for all threads together, and for each */
+#define STOP_EACH_NS UINT64_C(50000)
 #define STEP_NS 20000
 #define N_ROUNDS_MAX 64u /* over the threads: a process may go on creating some until it stops */
 
@@ -85,18 +86,14 @@ static int signal_of(int status)
 	return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
 
-static int stop_thread(struct stopped_thread *thread, uint64_t until_ns)
+/* The thread stops as soon as it can. */
+static int ask_to_stop(struct stopped_thread *thread)
 {
-	int status;
-
 	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL))
 		return errno == EPERM && is_zombie(thread->tid) ? -ESRCH : -errno;
-	if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL))
-		return -errno;
-	status = await_stop(thread->tid, until_ns);
-	thread->is_stopped = status >= 0;
-	thread->signal = status < 0 ? 0 : signal_of(status);
-	return status < 0 ? status : 0;
+	thread->is_late = true;
+	ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+	return 0;
 }
 
 static int read_registers(struct stopped_thread *thread)
@@ -127,12 +124,25 @@ static void add_thread(struct stopped_threads *threads, const struct stopped_thr
 	threads->items[threads->n++] = *thread;
 }
 
-/* Stop the threads that are not yet. Returns their number, or -errno. */
-static int stop_round(struct stopped_threads *threads, const char *folder, uint64_t until_ns)
+/* Wait until the thread has stopped, and read its registers. */
+static int finish_stop(struct stopped_thread *thread, uint64_t until_ns)
+{
+	int status = await_stop(thread->tid, until_ns);
+
+	if (status < 0)
+		return status;
+	thread->is_late = false;
+	thread->is_stopped = true;
+	thread->signal = signal_of(status);
+	return read_registers(thread);
+}
+
+/* Ask the threads that are not known yet to stop. Returns 0 or -errno. */
+static int ask_others(struct stopped_threads *threads, const char *folder)
 {
 	DIR *tasks = opendir(folder);
 	struct dirent *entry;
-	int n = 0, result = 0;
+	int result = 0;
 
 	if (!tasks)
 		return -errno;
@@ -141,21 +151,32 @@ static int stop_round(struct stopped_threads *threads, const char *folder, uint6
 
 		if (thread.tid <= 0 || is_known(threads, thread.tid))
 			continue;
-		result = stop_thread(&thread, until_ns);
-		if (result == -ESRCH) { /* it has ended */
-			result = 0;
-			continue;
-		}
-		if (!result || result == -ETIMEDOUT) {
-			thread.is_late = result != 0;
-			if (!result)
-				result = read_registers(&thread);
+		result = ask_to_stop(&thread);
+		if (!result)
 			add_thread(threads, &thread);
-			n++;
-		}
+		else if (result == -ESRCH) /* it has ended */
+			result = 0;
 	}
 	closedir(tasks);
-	return result ? result : n;
+	return result;
+}
+
+/* Stop the threads that are not yet. Returns their number, or -errno. */
+static int stop_round(struct stopped_threads *threads, const char *folder, uint64_t until_ns)
+{
+	uint32_t first = threads->n, n = 0;
+	int result = ask_others(threads, folder);
+
+	until_ns += (uint64_t)(threads->n - first) * STOP_EACH_NS;
+	for (uint32_t i = first; !result && i < threads->n; i++) {
+		result = finish_stop(&threads->items[i], until_ns);
+		n += !result;
+		if (result == -ESRCH) {
+			threads->items[i--] = threads->items[--threads->n];
+			result = 0;
+		}
+	}
+	return result ? result : (int)n;
 }
 
 /* Returns whether the process has one thread. */

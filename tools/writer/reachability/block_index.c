@@ -8,9 +8,11 @@
 
 #define ADDRESS_BITS 47
 #define GIGABYTE_BITS 30
-#define PAGE_BITS 12
+#define PART_BITS 8 /* few blocks begin in a part: they share a cache line or two */
 #define N_GIGABYTES (1u << (ADDRESS_BITS - GIGABYTE_BITS))
-#define N_PAGES (1u << (GIGABYTE_BITS - PAGE_BITS))
+#define DIGIT_BITS 12
+#define N_DIGITS (1u << DIGIT_BITS)
+#define N_PARTS (1u << (GIGABYTE_BITS - PART_BITS))
 
 void torsh_block_index_create(struct block_index *index)
 {
@@ -49,42 +51,63 @@ static uint64_t end_of(const struct indexed_block *block)
 	return block->address + torsh_block_size(block);
 }
 
-static int compare_blocks(const void *a, const void *b)
+/* Move the blocks to the order of some bits of their addresses; equal ones stay in theirs. */
+static void sort_by_digit(const struct indexed_block *from, struct indexed_block *to, uint32_t n,
+			  unsigned shift)
 {
-	const struct indexed_block *x = a, *y = b;
+	uint32_t firsts[N_DIGITS + 1] = {0};
 
-	return (x->address > y->address) - (x->address < y->address);
+	for (uint32_t i = 0; i < n; i++)
+		firsts[(from[i].address >> shift) % N_DIGITS + 1]++;
+	for (uint32_t i = 0; i < N_DIGITS; i++)
+		firsts[i + 1] += firsts[i];
+	for (uint32_t i = 0; i < n; i++)
+		to[firsts[(from[i].address >> shift) % N_DIGITS]++] = from[i];
 }
 
-static uint32_t *pages_of(struct block_index *index, uint64_t page)
+/* By radix: tens of millions of blocks would take seconds by comparison. */
+static void sort_blocks(struct block_index *index)
 {
-	uint32_t **pages = &index->gigabytes[page >> (GIGABYTE_BITS - PAGE_BITS)];
+	struct indexed_block *other = torsh_memory_alloc(((size_t)index->n + 1) * sizeof(*other));
 
-	if (!*pages) {
-		*pages = torsh_memory_new(N_PAGES, sizeof(**pages));
-		for (uint32_t i = 0; i < N_PAGES; i++)
-			(*pages)[i] = NO_BLOCK;
+	for (unsigned shift = 0; shift < ADDRESS_BITS; shift += DIGIT_BITS) {
+		struct indexed_block *sorted = other;
+
+		sort_by_digit(index->blocks, sorted, index->n, shift);
+		other = index->blocks;
+		index->blocks = sorted;
 	}
-	return *pages;
+	index->capacity = index->n + 1;
+	free(other);
 }
 
-/* Enter the block for the pages that no block before it covers. */
+static uint32_t *parts_of(struct block_index *index, uint64_t part)
+{
+	uint32_t **parts = &index->gigabytes[part >> (GIGABYTE_BITS - PART_BITS)];
+
+	if (!*parts) {
+		*parts = torsh_memory_new(N_PARTS, sizeof(**parts));
+	}
+	return *parts;
+}
+
+/* Enter the block for the parts that no block before it covers. */
 static void enter(struct block_index *index, uint32_t i)
 {
-	uint64_t first = index->blocks[i].address >> PAGE_BITS;
-	uint64_t last = (end_of(&index->blocks[i]) - 1) >> PAGE_BITS;
+	uint64_t first = index->blocks[i].address >> PART_BITS;
+	uint64_t last = (end_of(&index->blocks[i]) - 1) >> PART_BITS;
 
-	for (uint64_t page = first; page <= last && page >> (ADDRESS_BITS - PAGE_BITS) == 0;
-	     page++) {
-		uint32_t *entry = &pages_of(index, page)[page % N_PAGES];
+	for (uint64_t part = first; part <= last && part >> (ADDRESS_BITS - PART_BITS) == 0;
+	     part++) {
+		uint32_t *entry = &parts_of(index, part)[part % N_PARTS];
 
-		*entry = i < *entry ? i : *entry;
+		*entry = *entry ? *entry : i + 1;
 	}
 }
 
 void torsh_block_index_end(struct block_index *index)
 {
-	qsort(index->blocks, index->n, sizeof(*index->blocks), compare_blocks);
+	sort_blocks(index);
 	index->gigabytes = torsh_memory_new(N_GIGABYTES, sizeof(*index->gigabytes));
 	for (uint32_t i = 0; i < index->n; i++)
 		enter(index, i);
@@ -96,20 +119,51 @@ void torsh_block_index_end(struct block_index *index)
 								    : index->end;
 }
 
-uint32_t torsh_block_index_find(const struct block_index *index, uint64_t address)
+/* The entry of the address's part, or NULL. */
+static const uint32_t *entry_of(const struct block_index *index, uint64_t address)
 {
-	const uint32_t *pages;
-	uint32_t i;
+	const uint32_t *parts;
 
 	if (address < index->begin || address >= index->end)
-		return NO_BLOCK;
-	pages = index->gigabytes[address >> GIGABYTE_BITS];
-	i = pages ? pages[address >> PAGE_BITS & (N_PAGES - 1)] : NO_BLOCK;
-	for (; i < index->n && index->blocks[i].address <= address; i++) {
-		if (address < end_of(&index->blocks[i]))
+		return NULL;
+	parts = index->gigabytes[address >> GIGABYTE_BITS];
+	return parts ? &parts[address >> PART_BITS & (N_PARTS - 1)] : NULL;
+}
+
+static uint32_t find_at(const struct block_index *index, const uint32_t *entry, uint64_t address)
+{
+	const struct indexed_block *blocks = index->blocks;
+	uint32_t i = *entry ? *entry - 1 : index->n;
+
+	for (; i < index->n && blocks[i].address <= address; i++) {
+		if (address < end_of(&blocks[i]))
 			return i;
 	}
 	return NO_BLOCK;
+}
+
+uint32_t torsh_block_index_find(const struct block_index *index, uint64_t address)
+{
+	const uint32_t *entry = entry_of(index, address);
+
+	return entry ? find_at(index, entry, address) : NO_BLOCK;
+}
+
+void torsh_block_index_find_many(const struct block_index *index, const uint64_t *addresses,
+				 size_t n, uint32_t *blocks)
+{
+	const uint32_t *entries[BLOCK_INDEX_MANY];
+
+	for (size_t i = 0; i < n; i++) {
+		entries[i] = entry_of(index, addresses[i]);
+		__builtin_prefetch(entries[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (entries[i] && *entries[i])
+			__builtin_prefetch(&index->blocks[*entries[i] - 1]);
+	}
+	for (size_t i = 0; i < n; i++)
+		blocks[i] = entries[i] ? find_at(index, entries[i], addresses[i]) : NO_BLOCK;
 }
 
 uint32_t torsh_block_index_from(const struct block_index *index, uint64_t address)

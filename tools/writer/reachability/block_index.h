@@ -24,8 +24,8 @@ struct block_index {
 	size_t capacity;
 	uint64_t begin, end; /* of all blocks */
 	/*
-	 * by the address's gigabyte: NULL, or for each of its pages the first block that ends
-	 * behind the page's begin
+	 * by the address's gigabyte: NULL, or for each of its parts the number + 1 of the first
+	 * block that lies in it, 0 for none
 	 */
 	uint32_t **gigabytes;
 };
@@ -54,6 +54,15 @@ static inline uint64_t torsh_block_size(const struct indexed_block *block)
 
 /* Returns the number of the block that contains the address, or NO_BLOCK. */
 uint32_t torsh_block_index_find(const struct block_index *index, uint64_t address);
+
+#define BLOCK_INDEX_MANY 32u
+
+/*
+ * Likewise for n addresses, at most BLOCK_INDEX_MANY: in less time, as the memory that is read for
+ * each is fetched together.
+ */
+void torsh_block_index_find_many(const struct block_index *index, const uint64_t *addresses,
+				 size_t n, uint32_t *blocks);
 
 /* Returns the number of the first block that ends behind the address; n if there is none. */
 uint32_t torsh_block_index_from(const struct block_index *index, uint64_t address);

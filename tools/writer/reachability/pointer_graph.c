@@ -60,33 +60,6 @@ static void add_root_address(struct pointer_graph *graph, uint64_t address)
 	graph->root_addresses[graph->n_pointers] = address;
 }
 
-static void add_words(struct pointer_graph *graph, uint32_t from, uint64_t address,
-		      const uint64_t *words, size_t n)
-{
-	uint64_t begin = graph->index->begin, length = graph->index->end - begin;
-
-	graph->n_words += n;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t block;
-
-		if (words[i] - begin >= length)
-			continue;
-		block = torsh_block_index_find(graph->index, words[i]);
-		if (block == NO_BLOCK || block == from)
-			continue;
-		if (from == NO_BLOCK)
-			add_root_address(graph, address ? address + i * sizeof(*words) : 0);
-		add_pointer(graph, words[i], block);
-	}
-}
-
-void torsh_pointer_graph_add_root(struct pointer_graph *graph, uint64_t address,
-				  const uint64_t *words, size_t n)
-{
-	add_words(graph, NO_BLOCK, address, words, n);
-	graph->n_roots = graph->n_pointers;
-}
-
 /* Blocks up to this one, without it, have all of their pointers. */
 static void pass_blocks(struct pointer_graph *graph, uint32_t block)
 {
@@ -94,18 +67,71 @@ static void pass_blocks(struct pointer_graph *graph, uint32_t block)
 		graph->firsts[++graph->n_blocks] = graph->n_pointers;
 }
 
+/* Look the candidates up together. */
+static void settle_candidates(struct pointer_graph *graph)
+{
+	struct pointer_candidates *candidates = &graph->candidates;
+	uint32_t found[BLOCK_INDEX_MANY];
+
+	torsh_block_index_find_many(graph->index, candidates->words, candidates->n, found);
+	for (size_t i = 0; i < candidates->n; i++) {
+		uint32_t from = candidates->blocks[i];
+
+		if (from != NO_BLOCK)
+			pass_blocks(graph, from);
+		if (found[i] == NO_BLOCK || found[i] == from)
+			continue;
+		if (from == NO_BLOCK)
+			add_root_address(graph, candidates->places[i]);
+		add_pointer(graph, candidates->words[i], found[i]);
+	}
+	candidates->n = 0;
+}
+
+static void add_words(struct pointer_graph *graph, uint32_t from, uint64_t address,
+		      const uint64_t *words, size_t n)
+{
+	struct pointer_candidates *candidates = &graph->candidates;
+	uint64_t begin = graph->index->begin, length = graph->index->end - begin;
+
+	graph->n_words += n;
+	for (size_t i = 0; i < n; i++) {
+		if (words[i] - begin >= length)
+			continue;
+		candidates->words[candidates->n] = words[i];
+		candidates->places[candidates->n] = address ? address + i * sizeof(*words) : 0;
+		candidates->blocks[candidates->n++] = from;
+		if (candidates->n == BLOCK_INDEX_MANY)
+			settle_candidates(graph);
+	}
+}
+
+void torsh_pointer_graph_add_root(struct pointer_graph *graph, uint64_t address,
+				  const uint64_t *words, size_t n)
+{
+	add_words(graph, NO_BLOCK, address, words, n);
+}
+
+static void end_roots(struct pointer_graph *graph)
+{
+	if (graph->has_roots)
+		return;
+	settle_candidates(graph);
+	graph->has_roots = true;
+	graph->firsts[0] = graph->n_roots = graph->n_pointers;
+}
+
 void torsh_pointer_graph_add_words(struct pointer_graph *graph, uint32_t block,
 				   const uint64_t *words, size_t n)
 {
-	if (!graph->n_blocks)
-		graph->firsts[0] = graph->n_roots;
-	pass_blocks(graph, block);
+	end_roots(graph);
 	add_words(graph, block, 0, words, n);
 }
 
 void torsh_pointer_graph_end(struct pointer_graph *graph)
 {
-	graph->firsts[0] = graph->n_roots;
+	end_roots(graph);
+	settle_candidates(graph);
 	pass_blocks(graph, graph->index->n);
 }
 

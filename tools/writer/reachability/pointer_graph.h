@@ -27,6 +27,13 @@ struct doubtful_pointer {
 	size_t number; /* of the pointer */
 };
 
+/* Words that may be pointers, with where they are. */
+struct pointer_candidates {
+	uint64_t words[BLOCK_INDEX_MANY], places[BLOCK_INDEX_MANY];
+	uint32_t blocks[BLOCK_INDEX_MANY]; /* that they are in; NO_BLOCK: in a root */
+	size_t n;
+};
+
 struct pointer_graph {
 	const struct block_index *index;
 	struct pointer *pointers; /* first those of roots, then those of blocks in their order */
@@ -39,6 +46,8 @@ struct pointer_graph {
 	struct doubtful_pointer *doubtful;
 	size_t n_doubtful, doubtful_capacity;
 	uint64_t n_words; /* read so far */
+	bool has_roots; /* all of them: what comes is in blocks */
+	struct pointer_candidates candidates; /* not looked up yet */
 };
 
 /* Create a graph of the index's blocks without pointers. The index stays the caller's. */

@@ -179,11 +179,14 @@ static void sum_up(struct target *target, const struct block_index *index, const
 	reachability->sums = NULL;
 	reachability->n_sums = 0;
 	for (uint32_t i = 0; i < index->n; i++) {
-		struct live_block block;
+		const struct indexed_block *indexed = &index->blocks[i];
+		struct live_block block = {.size = indexed->size};
 
-		if (torsh_live_find(live, index->blocks[i].address, &block))
-			add(&adding, &index->blocks[i], block.size,
-			    verdict_of(reachability, &block, verdicts[i]));
+		/* The index doesn't have all of a block that is large or may be older. */
+		if ((reachability->before || indexed->size >> 31 || indexed->size <= 1) &&
+		    !torsh_live_find(live, indexed->address, &block))
+			continue;
+		add(&adding, indexed, block.size, verdict_of(reachability, &block, verdicts[i]));
 	}
 	for (uint32_t i = 0; reachability->before && i < reachability->before->n; i++) {
 		const struct indexed_block *old = &reachability->before->blocks[i];

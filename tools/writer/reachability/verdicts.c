@@ -7,6 +7,8 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
+#define AHEAD 16u /* blocks whose pointers are fetched before they are followed */
+
 struct marking {
 	const struct pointer_graph *graph;
 	uint8_t *verdicts;
@@ -47,6 +49,10 @@ static void flood(struct marking *marking, bool with_interior, enum verdict verd
 
 	while (marking->n_followed < marking->n) {
 		uint32_t block = marking->frontier[marking->n_followed++];
+		size_t ahead = marking->n_followed + AHEAD;
+
+		if (ahead < marking->n)
+			__builtin_prefetch(&firsts[marking->frontier[ahead]]);
 
 		follow(marking, firsts[block], firsts[block + 1], with_interior, verdict);
 	}

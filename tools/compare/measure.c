@@ -7,7 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/compare/compare.h"
 #include "tools/device/kernels/kernels.h"
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/leaks/peak_holders.h"
 #include "tools/memory/peak.h"

@@ -3,7 +3,7 @@
 #ifndef TORSH_REPORT_GROWTH_REPORT_H
 #define TORSH_REPORT_GROWTH_REPORT_H
 
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 
 struct growth_view {
 	const struct recording *recording;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 #include "tools/writer/fold/step_marks.h"
 
 static uint64_t mask(uint32_t from, uint32_t to, uint32_t every)

@@ -16,7 +16,7 @@
 #include "tools/frames/blamed_line.h"
 #include "tools/frames/frame_kind.h"
 #include "tools/frames/short_name.h"
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 #include "tools/recording/losses.h"

@@ -12,7 +12,7 @@
 #include "tools/export/html/html_moments.h"
 #include "tools/export/html/html_tree.h"
 #include "tools/export/trace.h"
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 

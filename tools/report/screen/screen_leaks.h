@@ -3,7 +3,7 @@
 #ifndef TORSH_REPORT_SCREEN_SCREEN_LEAKS_H
 #define TORSH_REPORT_SCREEN_SCREEN_LEAKS_H
 
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 #include "tools/report/overview.h"
 
 /*

@@ -4,8 +4,8 @@
  * that warms up has live blocks from the first steps, a bounded cache from the last ones, a leak
  * from all.
  */
-#ifndef TORSH_MEMORY_GROWTH_H
-#define TORSH_MEMORY_GROWTH_H
+#ifndef TORSH_MEMORY_GROWTH_GROWTH_H
+#define TORSH_MEMORY_GROWTH_GROWTH_H
 
 #include "tools/memory/allocation_sites.h"
 

@@ -3,8 +3,8 @@
  * Growth in a window of a run: from the times of the blocks that were alive at the end. What the
  * recording has of the survivors is of all steps.
  */
-#ifndef TORSH_MEMORY_GROWTH_WINDOW_H
-#define TORSH_MEMORY_GROWTH_WINDOW_H
+#ifndef TORSH_MEMORY_GROWTH_GROWTH_WINDOW_H
+#define TORSH_MEMORY_GROWTH_GROWTH_WINDOW_H
 
 #include "tools/recording/recording.h"
 #include "tools/timeline/window.h"

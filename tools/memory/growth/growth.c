@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 
 #define REPLACED_MIN 16u /* fewer blocks show nothing about their ages */
 #define REPLACED_RATIO 4u

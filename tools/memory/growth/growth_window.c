@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/memory/growth_window.h"
+#include "tools/memory/growth/growth_window.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/containers/array.h"
-#include "tools/memory/growth.h"
+#include "tools/memory/growth/growth.h"
 
 #define PARTS_MAX 64u /* bits of a mask */
 #define STEPS_MIN 3u

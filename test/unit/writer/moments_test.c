@@ -106,9 +106,13 @@ static void take_some(uint64_t *random, uint64_t stamp)
 	uint32_t n_taken = heap->moments.n_taken;
 
 	if (random_below(random, 400) == 0)
-		torsh_moments_event(heap, stamp, MOMENT_BY_STEP, (uint32_t)stamp);
+		torsh_moments_event(heap, stamp,
+				    &(struct moment_event){.kind = MOMENT_BY_STEP,
+							   .name = (uint32_t)stamp,
+							   .n_steps = stamp + 1});
 	if (heap->moments.n_taken == n_taken && random_below(random, 1000) == 0)
-		torsh_moments_event(heap, stamp, MOMENT_BY_MARK, LABEL);
+		torsh_moments_event(heap, stamp,
+				    &(struct moment_event){.kind = MOMENT_BY_MARK, .name = LABEL});
 	if (heap->moments.n_taken == n_taken)
 		torsh_moments_point(heap, stamp, 100);
 	if (heap->moments.n_taken != n_taken)
@@ -215,6 +219,8 @@ static void a_recording_has_all_moments(void **state)
 		}
 		assert_memory_equal(bytes, copy->bytes, sizeof(bytes));
 		assert_memory_equal(n, copy->n, sizeof(n));
+		assert_int_equal(moment->n_steps,
+				 moment->kind == RECORDED_MOMENT_BY_STEP ? moment->name + 1 : 0);
 		while (n_found < heap->moments.n &&
 		       heap->moments.items[n_found].number <= moment->number)
 			assert_int_equal(heap->moments.items[n_found++].number, moment->number);

@@ -212,22 +212,23 @@ static void limit_sites(const struct heap *heap, struct moments *moments)
 
 /* ---- taking one ------------------------------------------------------------------------------ */
 
-static void take(struct heap *heap, uint64_t stamp, enum moment_kind kind, uint32_t name)
+static void take(struct heap *heap, uint64_t stamp, const struct moment_event *event)
 {
 	struct moments *moments = &heap->moments;
 	struct moment moment = {.stamp = stamp,
 				.bytes = heap->tracker.bytes,
 				.n = heap->tracker.n,
-				.kind = kind,
-				.name = name,
+				.kind = event->kind,
+				.name = event->name,
+				.n_steps = event->n_steps,
 				.is_changed = true};
 
-	if (moments->n_of[kind] == MOMENTS_OF_KIND)
-		thin_out(moments, kind);
+	if (moments->n_of[event->kind] == MOMENTS_OF_KIND)
+		thin_out(moments, event->kind);
 	moment.number = ++moments->n_taken;
 	collect_sites(heap, &moment);
 	moments->items[moments->n++] = moment;
-	moments->n_of[kind]++;
+	moments->n_of[event->kind]++;
 	limit_sites(heap, moments);
 }
 
@@ -240,17 +241,17 @@ void torsh_moments_point(struct heap *heap, uint64_t stamp, uint64_t interval)
 		return;
 	if (!*stride)
 		*stride = interval;
-	take(heap, stamp, MOMENT_BY_TIME, 0);
+	take(heap, stamp, &(struct moment_event){.kind = MOMENT_BY_TIME});
 	moments->next_stamp = stamp + *stride < stamp ? UINT64_MAX : stamp + *stride;
 }
 
-void torsh_moments_event(struct heap *heap, uint64_t stamp, enum moment_kind kind, uint32_t name)
+void torsh_moments_event(struct heap *heap, uint64_t stamp, const struct moment_event *event)
 {
 	struct moments *moments = &heap->moments;
-	uint64_t *stride = &moments->strides[kind];
+	uint64_t *stride = &moments->strides[event->kind];
 
 	if (!*stride)
 		*stride = 1;
-	if (moments->n_seen[kind]++ % *stride == 0)
-		take(heap, stamp, kind, name);
+	if (moments->n_seen[event->kind]++ % *stride == 0)
+		take(heap, stamp, event);
 }

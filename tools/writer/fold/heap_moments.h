@@ -30,6 +30,7 @@ struct moment {
 	uint32_t number; /* 1, 2, ...: rises with time, and stays the moment's */
 	enum moment_kind kind;
 	uint32_t name; /* by kind: 0, name of the step that ended, label of the mark */
+	uint64_t n_steps; /* that had begun, at the end of a step; else 0 */
 	bool is_changed; /* since the last checkpoint */
 	struct moment_sites sites;
 };
@@ -67,7 +68,14 @@ void torsh_moments_touch(struct moments *moments, uint32_t site);
 /* The series of the process got a point: take a moment by time if one is due. */
 void torsh_moments_point(struct heap *heap, uint64_t stamp, uint64_t interval);
 
+/* What a moment is taken at. */
+struct moment_event {
+	enum moment_kind kind;
+	uint32_t name;
+	uint64_t n_steps;
+};
+
 /* A step ended, or the program set a mark: take a moment unless their interval skips this one. */
-void torsh_moments_event(struct heap *heap, uint64_t stamp, enum moment_kind kind, uint32_t name);
+void torsh_moments_event(struct heap *heap, uint64_t stamp, const struct moment_event *event);
 
 #endif

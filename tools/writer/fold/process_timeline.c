@@ -122,12 +122,17 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 				     state->steps.source == STEP_BY_OPTIMIZER);
 	if (is_step) {
 		torsh_heap_mark_step(&state->heap, stamp);
-		torsh_moments_event(&state->heap, stamp, MOMENT_BY_STEP, ended);
+		torsh_moments_event(&state->heap, stamp,
+				    &(struct moment_event){.kind = MOMENT_BY_STEP,
+							   .name = ended,
+							   .n_steps = state->steps.n_steps});
 	}
 	if (!state->first_edge_stamp && (is_step || is_edge(event) || state->steps.start_stamp))
 		state->first_edge_stamp = stamp;
 	if (event->id == EVENT_MARK)
-		torsh_moments_event(&state->heap, stamp, MOMENT_BY_MARK, event->mark.name);
+		torsh_moments_event(
+			&state->heap, stamp,
+			&(struct moment_event){.kind = MOMENT_BY_MARK, .name = event->mark.name});
 }
 
 static void add_row(struct process_state *state, const struct timeline_event *row)

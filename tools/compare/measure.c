@@ -133,18 +133,10 @@ static void measure_peak(const struct measuring *at, const struct peak *peak)
 static void measure_growth(const struct measuring *at, bool is_known)
 {
 	struct growth growth = {0};
-	double bytes_per_step = 0;
 
 	torsh_growth_find(&growth, at->of->processes, at->of->n_processes);
-	for (size_t i = 0; i < growth.found.n; i++) {
-		const struct allocation_site *site = &growth.found.items[i];
-
-		if (site->process->steps.late_steps)
-			bytes_per_step +=
-				(double)site->bytes / (double)site->process->steps.late_steps;
-	}
 	set_total(at, COMPARE_growth_bytes_per_step, is_known && growth.is_enough,
-		  (uint64_t)(bytes_per_step + 0.5));
+		  (uint64_t)(torsh_growth_bytes(&growth) + 0.5));
 	torsh_growth_free(&growth);
 }
 

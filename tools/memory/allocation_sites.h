@@ -49,6 +49,7 @@ struct allocation_site {
 	struct class_sums
 		classes; /* of its blocks, by whether they can be reached; set only for leaks */
 	bool is_arena; /* an arena of CPython: torsh_sites_mark_arenas */
+	double growth_span; /* steps or seconds of growth (growth/growth.h); 0: it is none */
 	/* some of the blocks were a framework's tensors; set only for growth */
 	bool is_of_tensors;
 	/* labels of the scope of the allocations; 0: none or unknown, PROFILE_SEVERAL */

@@ -9,18 +9,21 @@
 #include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
-static double a_step(const struct allocation_site *site, uint64_t sum)
-{
-	uint64_t steps = site->process->steps.late_steps;
-
-	return steps ? (double)sum / (double)steps : 0;
-}
+static const char *const growth_over[] = {
+	[GROWTH_OVER_STEPS] = "steps",
+	[GROWTH_OVER_TIME] = "time",
+};
 
 static void emit_grown(struct json_writer *json, const struct allocation_site *site)
 {
+	struct growth_rate rate = torsh_growth_rate(site);
+
 	torsh_json_begin_object(json, NULL);
-	torsh_json_put_double(json, "bytes_per_step", a_step(site, site->bytes));
-	torsh_json_put_double(json, "blocks_per_step", a_step(site, site->blocks));
+	torsh_json_put_double(json, "bytes_per_step", rate.bytes);
+	torsh_json_put_double(json, "bytes_per_step_error", rate.bytes_error);
+	torsh_json_put_double(json, "blocks_per_step", rate.blocks);
+	torsh_json_put_double(json, "blocks_per_step_error", rate.blocks_error);
+	torsh_json_put_double(json, "span", site->growth_span);
 	torsh_json_put_u64(json, "steps", site->process->steps.late_steps);
 	torsh_json_put_text(json, "kind", site->is_of_tensors ? "tensor" : "block");
 	torsh_json_put_u64(json, "bytes", site->bytes);
@@ -44,6 +47,15 @@ static void emit_processes(struct json_writer *json, const struct growth_view *v
 	torsh_json_end_array(json);
 }
 
+static void emit_small(struct json_writer *json, const struct counted_sites *small)
+{
+	torsh_json_begin_object(json, "small");
+	torsh_json_put_u64(json, "groups", small->n);
+	torsh_json_put_u64(json, "bytes", small->bytes);
+	torsh_json_put_u64(json, "blocks", small->blocks);
+	torsh_json_end_object(json);
+}
+
 void torsh_growth_json(const struct growth_view *view)
 {
 	struct json_writer json;
@@ -52,12 +64,14 @@ void torsh_growth_json(const struct growth_view *view)
 	torsh_json_begin_report(&json);
 	torsh_json_put_u64(&json, "version", 1);
 	torsh_json_put_u64(&json, "steps", view->growth->n_steps);
+	torsh_json_put_text(&json, "over", growth_over[view->growth->over]);
 	torsh_json_put_bool(&json, "enough_steps", view->growth->is_enough);
 	torsh_json_begin_lines(&json, "growth");
 	for (size_t i = 0; i < view->n_shown; i++)
 		emit_grown(&json, &view->growth->found.items[i]);
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &view->growth->found, view->n_shown);
+	emit_small(&json, &view->growth->small);
 	torsh_parts_emit_events(&json, view->processes, view->n_processes);
 	emit_processes(&json, view);
 	torsh_parts_emit_recording(&json, view->recording);
@@ -66,15 +80,22 @@ void torsh_growth_json(const struct growth_view *view)
 	torsh_json_close(&json);
 }
 
+static void print_heading_of_time(const struct growth *growth)
+{
+	printf("No steps are known: nothing marked one. A program can mark them (torsh.h, "
+	       "torsh.py).\n");
+	torsh_text_heading(stdout, "%s",
+			   !growth->is_enough ? "Its time is too short to decide what grows."
+			   : growth->found.n  ? "What grows, over time"
+					      : "Nothing grows, over time.");
+}
+
 static void print_heading(const struct growth *growth)
 {
 	char steps[SIZE_TEXT_BYTES];
 
-	if (!growth->n_steps)
-		torsh_text_heading(
-			stdout,
-			"No steps are known: nothing marked one. A program can mark them "
-			"(torsh.h, torsh.py); the calls of a PyTorch optimizer are seen by themselves.");
+	if (growth->over == GROWTH_OVER_TIME)
+		print_heading_of_time(growth);
 	else if (!growth->is_enough)
 		torsh_text_heading(stdout, "%s steps are too few to decide what grows.",
 				   torsh_size_grouped(growth->n_steps, steps));
@@ -84,6 +105,16 @@ static void print_heading(const struct growth *growth)
 	else
 		torsh_text_heading(stdout, "What grows, over %s steps",
 				   torsh_size_grouped(growth->n_steps, steps));
+}
+
+static void print_small(const struct growth *growth)
+{
+	char groups[SIZE_TEXT_BYTES], bytes[SIZE_TEXT_BYTES];
+
+	if (growth->small.n)
+		printf("... and %s of less than 0.1 %% of the growth, %s together\n",
+		       torsh_size_counted(growth->small.n, "stack", groups),
+		       torsh_size_human(growth->small.bytes, bytes));
 }
 
 void torsh_growth_text(const struct growth_view *view)
@@ -105,7 +136,9 @@ void torsh_growth_text(const struct growth_view *view)
 					      .n = view->n_shown,
 					      .with_pid = view->n_processes > 1,
 					      .has_growth = true,
+					      .is_over_time = growth->over == GROWTH_OVER_TIME,
 					      .max_rows = view->max_rows,
 				      });
 	torsh_text_smaller(stdout, growth->found.n - view->n_shown);
+	print_small(growth);
 }

@@ -54,7 +54,7 @@ def a_leak_of_each_step_is_found():
 
 @case
 def a_leak_of_some_steps_is_found():
-    check_leak("leaks_now_and_then", "now and then", (7000 + OBJECT) * 17 / 89, 17 / 89)
+    check_leak("leaks_now_and_then", "now and then", (7000 + OBJECT) / 5, 1 / 5)
 
 
 @case

@@ -201,7 +201,6 @@ static char *name_culprit(struct allocation_sites *sites, struct symbols *symbol
 	struct blamed_line line;
 	char bytes[SIZE_TEXT_BYTES], *function, *place, *culprit;
 	const char *here = torsh_working_directory();
-	uint64_t n_steps;
 
 	if (!sites->n)
 		return NULL;
@@ -213,9 +212,8 @@ static char *name_culprit(struct allocation_sites *sites, struct symbols *symbol
 		return NULL;
 	function = torsh_short_frame(site->frames[line.innermost]);
 	place = torsh_short_place(site->frames[line.innermost], here);
-	n_steps =
-		is_growth && site->process->steps.late_steps ? site->process->steps.late_steps : 1;
-	torsh_size_human((site->bytes + n_steps / 2) / n_steps, bytes);
+	torsh_size_human(is_growth ? (uint64_t)(torsh_growth_rate(site).bytes + 0.5) : site->bytes,
+			 bytes);
 	culprit =
 		torsh_need_text("%s %s, %s%s", function, place, bytes, is_growth ? " a step" : "");
 	free(function);
@@ -227,20 +225,13 @@ static char *name_culprit(struct allocation_sites *sites, struct symbols *symbol
 static void measure_growth(struct budget *budget, const struct reading *reading)
 {
 	struct growth growth = {0};
-	double a_step = 0;
 
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
-	for (size_t i = 0; i < growth.found.n; i++) {
-		const struct allocation_site *site = &growth.found.items[i];
-		uint64_t n_steps = site->process->steps.late_steps;
-
-		a_step += n_steps ? (double)site->bytes / (double)n_steps : 0;
-	}
 	budget->is_known = growth.is_enough;
 	if (!budget->is_known)
 		snprintf(budget->figure.reason, sizeof(budget->figure.reason),
 			 "there were too few steps to see growth");
-	budget->value = (uint64_t)(a_step + 0.5);
+	budget->value = (uint64_t)(torsh_growth_bytes(&growth) + 0.5);
 	if (!is_kept(budget))
 		budget->culprit = name_culprit(&growth.found, reading->symbols, true);
 	torsh_growth_free(&growth);
@@ -473,7 +464,7 @@ static void print_json(const struct budgets *of, const struct reading *reading)
 
 int torsh_command_check(int argc, char **argv)
 {
-	struct read_options options = {.without = RECORDING_MOMENTS};
+	struct read_options options = {0};
 	struct budgets budgets = {
 		.items =
 			{
@@ -486,6 +477,8 @@ int torsh_command_check(int argc, char **argv)
 	bool are_kept;
 
 	torsh_options_parse(argc, argv, doc, own_options, parse_budget, &budgets, &options);
+	if (!budgets.items[BUDGET_growth].is_set && !budgets.baseline)
+		options.without = RECORDING_MOMENTS;
 	torsh_reading_open(&reading, &options);
 	measure_host(budgets.items, &reading, &options);
 	measure_devices(&budgets, &reading, &options);

@@ -129,8 +129,7 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 
 int torsh_command_diff(int argc, char **argv)
 {
-	struct diff_options own = {.rules.min_bytes = CHANGE_MIN_BYTES,
-				   .common.without = RECORDING_MOMENTS};
+	struct diff_options own = {.rules.min_bytes = CHANGE_MIN_BYTES};
 	struct read_options *options = &own.common;
 	struct comparison comparison;
 	struct diff_view view = {.comparison = &comparison, .limits = &own.limits};

@@ -25,8 +25,8 @@ static const char doc[] =
 	"DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are as "
 	"requested. Blocks that the C library and the loader keep for themselves are left "
 	"out and counted apart, and so is what was alive when a process became another program "
-	"(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
-	"step of a training, whether or not the process has ended. With --device: memory that was got "
+	"(exec): --at-exec shows that. With --growth: stacks whose live bytes go on rising from step "
+	"to step, whether or not the process has ended; where no steps are known, over time. With --device: memory that was got "
 	"from CUDA, of a device (cuda:0), managed, pinned, registered or imported; what was not freed "
 	"before its context was destroyed is among the leaks.\n\n"
 	"With --from, --to, --steps, --region or --since the leaks are the blocks that were allocated in "
@@ -96,18 +96,23 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* To the steps that the window overlaps and that have ended. */
-static void restrict_growth(const struct read_options *options, const struct reading *reading)
-{
-	struct windows windows;
+/* What growth is looked for in, where that isn't the whole run by the writer's steps. */
+struct growth_reading {
 	struct prepass prepass;
+	struct windows windows;
+	bool has_prepass, has_windows;
+};
 
-	torsh_prepass_make(&prepass, reading->recording, reading->processes, reading->n_processes);
-	torsh_windows_make(&windows, &options->window, reading->recording, reading->processes,
+/* To the steps that the window overlaps and that have ended. */
+static void restrict_growth(struct growth_reading *of, const struct read_options *options,
+			    const struct reading *reading)
+{
+	of->has_windows = true;
+	torsh_windows_make(&of->windows, &options->window, reading->recording, reading->processes,
 			   reading->n_processes);
-	for (size_t i = 0; i < prepass.n; i++) {
+	for (size_t i = 0; i < of->prepass.n; i++) {
 		struct recorded_process *process = reading->processes[i];
-		struct steps *steps = &prepass.items[i].steps;
+		struct steps *steps = &of->prepass.items[i].steps;
 
 		if (process->live.n && !process->has_exact_times)
 			torsh_die(
@@ -115,15 +120,49 @@ static void restrict_growth(const struct read_options *options, const struct rea
 				"blocks that --growth takes in a window",
 				reading->recording->path);
 		steps->n -= steps->n != 0;
-		torsh_growth_restrict(process, steps, &windows.items[i]);
+		torsh_growth_restrict(process, steps, &of->windows.items[i]);
 	}
-	torsh_windows_free(&windows);
-	torsh_prepass_free(&prepass);
+}
+
+static bool has_steps(const struct reading *reading)
+{
+	for (size_t i = 0; i < reading->n_processes; i++) {
+		if (reading->processes[i]->steps.n_steps)
+			return true;
+	}
+	return false;
+}
+
+static void open_growth(struct growth_reading *of, struct growth *growth,
+			const struct read_options *options, const struct reading *reading)
+{
+	if (has_steps(reading) && !options->window.is_some)
+		return;
+	of->has_prepass = true;
+	torsh_prepass_make(&of->prepass, reading->recording, reading->processes,
+			   reading->n_processes);
+	for (size_t i = 0; i < of->prepass.n; i++)
+		torsh_growth_take_steps(reading->processes[i], &of->prepass.items[i].steps);
+	growth->prepass = &of->prepass;
+	if (!options->window.is_some)
+		return;
+	restrict_growth(of, options, reading);
+	growth->windows = &of->windows;
+}
+
+static void close_growth(struct growth_reading *of)
+{
+	if (of->has_windows)
+		torsh_windows_free(&of->windows);
+	if (of->has_prepass)
+		torsh_prepass_free(&of->prepass);
 }
 
 static void show_growth(const struct read_options *options, const struct reading *reading)
 {
-	struct growth growth = {.found.depth = options->depth,
+	struct growth_reading of = {0};
+	struct growth growth = {.takes_time = true,
+				.found.depth = options->depth,
 				.found.view = options->view,
 				.found.is_unmerged = options->has_depth};
 	struct growth_view view = {
@@ -134,17 +173,18 @@ static void show_growth(const struct read_options *options, const struct reading
 		.max_rows = options->has_depth ? 0 : FOLDED_ROWS,
 	};
 
-	if (options->window.is_some)
-		restrict_growth(options, reading);
+	open_growth(&of, &growth, options, reading);
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
 	torsh_sites_merge_stacks(&growth.found, reading->symbols);
 	torsh_sites_merge_alike(&growth.found, reading->symbols);
+	torsh_growth_fold(&growth);
 	view.n_shown = torsh_options_choose(options, &growth.found, reading->symbols, TEXT_LIMIT);
 	if (options->is_json)
 		torsh_growth_json(&view);
 	else
 		torsh_growth_text(&view);
 	torsh_growth_free(&growth);
+	close_growth(&of);
 }
 
 static void open_devices(struct device_reading *devices, const struct reading *reading,
@@ -311,13 +351,14 @@ static void take_now(struct read_options *options, uint32_t pid)
 
 int torsh_command_leaks(int argc, char **argv)
 {
-	struct read_options options = {.without = RECORDING_MOMENTS};
+	struct read_options options = {0};
 	struct reading reading;
 	struct own_choice choice = {.path = &options.path};
 
 	torsh_options_parse_window(argc, argv, doc, own_options, parse_own, &choice, &options);
 	if (choice.now_pid)
 		take_now(&options, choice.now_pid);
+	options.without = choice.is_growth ? 0 : RECORDING_MOMENTS;
 	torsh_reading_open(&reading, &options);
 	if (choice.is_growth)
 		show_growth(&options, &reading);

@@ -13,7 +13,7 @@ static const char doc[] =
 
 int torsh_command_open(int argc, char **argv)
 {
-	struct read_options options = {.without = RECORDING_MOMENTS};
+	struct read_options options = {0};
 	struct overview_reading of;
 
 	torsh_options_parse_summary(argc, argv, doc, &options);

@@ -51,7 +51,7 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 
 int torsh_command_report(int argc, char **argv)
 {
-	struct read_options options = {.without = RECORDING_MOMENTS};
+	struct read_options options = {0};
 	struct overview_reading of;
 	struct own_options own = {0};
 	bool is_tree, is_page;

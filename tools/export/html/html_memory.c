@@ -10,7 +10,10 @@ static void put_step(struct json_writer *json, uint32_t step)
 	torsh_json_put_known(json, NULL, step != 0, step - 1);
 }
 
-/* [node, bytes, blocks, process, operator, module, first step, last step, first ns, last ns] */
+/*
+ * [node, bytes, blocks, process, operator, module, first step, last step, first ns, last ns, steps of
+ * growth, is of tensors]
+ */
 static void put_site(struct html_page *page, const struct allocation_site *site, uint32_t node)
 {
 	struct json_writer *json = &page->json;
@@ -26,7 +29,7 @@ static void put_site(struct html_page *page, const struct allocation_site *site,
 	put_step(json, site->last_step);
 	torsh_json_put_known(json, NULL, site->has_times, site->first_ns);
 	torsh_json_put_known(json, NULL, site->has_times, site->last_ns);
-	torsh_json_put_u64(json, NULL, site->process->steps.late_steps);
+	torsh_json_put_double(json, NULL, site->growth_span);
 	torsh_json_put_bool(json, NULL, site->is_of_tensors);
 	torsh_json_end_array(json);
 }

@@ -84,7 +84,8 @@ void torsh_growth_restrict(struct recorded_process *process, struct steps *steps
 			continue;
 		rows.items =
 			torsh_array_reserve(rows.items, rows.n, &rows.n_room, sizeof(survivors));
-		((struct recorded_survivors *)rows.items)[rows.n++] = survivors;
+		((struct recorded_survivors *)rows.items)[rows.n] = survivors;
+		torsh_row_index_add(&rows.row_of, survivors.stack, (uint32_t)rows.n++);
 	}
 	free(process->survivors.items);
 	torsh_row_index_destroy(&process->survivors.row_of);

@@ -138,12 +138,11 @@ static void print_leaks(const struct leaks *leaks, size_t n_named)
 static void print_growth(const struct growth *growth, bool is_named)
 {
 	const struct allocation_site *site = growth->found.items;
-	uint64_t steps = site->process->steps.late_steps;
 	char *where = is_named ? torsh_screen_blamed(site) : NULL;
 	char bytes[SIZE_TEXT_BYTES];
 
 	torsh_screen_line(STYLE_WARNING, 2, "No leaks at the end, but %s a step grew%s%s",
-			  torsh_size_human((site->bytes + steps / 2) / steps, bytes),
+			  torsh_size_human((uint64_t)(torsh_growth_rate(site).bytes + 0.5), bytes),
 			  where ? " at " : "", where ? where : "");
 	free(where);
 }
@@ -156,7 +155,7 @@ void torsh_screen_leaks(const struct overview *overview, const struct growth *gr
 		print_leaks(leaks, overview->n_leaks);
 	else if (!torsh_recording_has_heaps(overview->processes, overview->n_processes))
 		torsh_screen_line(STYLE_WARNING, 2, "Nothing is known about the heap");
-	else if (growth && growth->found.n && growth->found.items->process->steps.late_steps)
+	else if (growth && growth->found.n)
 		print_growth(growth, growth->found.items->frames != NULL);
 	else if (!torsh_losses_heap_is_whole(overview->recording, overview->processes,
 					     overview->n_processes))

@@ -9,6 +9,7 @@
 #include "tools/base/size.h"
 #include "tools/frames/folded_stack.h"
 #include "tools/frames/short_name.h"
+#include "tools/memory/growth/growth.h"
 #include "tools/report/sites/interval_text.h"
 #include "tools/terminal/columns.h"
 #include "tools/terminal/style.h"
@@ -51,16 +52,14 @@ static const char *put_blocks(const struct site_rows *rows, uint64_t blocks, cha
 	return out;
 }
 
-/* Returns whether the row has a growth in bytes per step, which is set. */
+/* Returns whether the row has a growth in bytes per step or second, which is set. */
 static bool has_growth(const struct site_rows *rows, const struct allocation_site *site,
 		       uint64_t *step_bytes)
 {
-	uint64_t steps = site->process->steps.late_steps;
-
 	if (!rows->has_growth)
 		return torsh_site_grows(site, step_bytes);
-	*step_bytes = steps ? (site->bytes + steps / 2) / steps : 0;
-	return steps != 0;
+	*step_bytes = (uint64_t)(torsh_growth_rate(site).bytes + 0.5);
+	return site->growth_span > 0;
 }
 
 /* The column is left out if no row would have a value there. */
@@ -85,7 +84,8 @@ static void print_numbers(FILE *out, const struct site_rows *rows, size_t i, boo
 	if (rows->whole_bytes)
 		torsh_size_percent((double)site->bytes, (double)rows->whole_bytes, share);
 	if (has_growth(rows, site, &step_bytes))
-		snprintf(growth, sizeof(growth), "%s/step", torsh_size_human(step_bytes, text));
+		snprintf(growth, sizeof(growth), "%s/%s", torsh_size_human(step_bytes, text),
+			 rows->is_over_time ? "s" : "step");
 	fprintf(out, "%3zu %9s %7s %9s ", i + 1, torsh_size_human(site->bytes, bytes), share,
 		put_blocks(rows, site->blocks, blocks));
 	if (shows_growth)

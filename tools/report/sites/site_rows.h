@@ -17,7 +17,8 @@ struct site_rows {
 	uint64_t whole_bytes; /* 100 % of the shares; 0: no shares */
 	bool with_pid;
 	bool is_change; /* blocks are differences, which may be negative */
-	bool has_growth; /* bytes and blocks are those of the later steps, for growth */
+	bool has_growth; /* bytes and blocks are growth */
+	bool is_over_time; /* the growth is in a second, not in a step */
 	size_t max_rows; /* of frames per site; 0: all */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which series go on growing: leaks do, whatever their rhythm and noise; what is bounded does not. */
+/* Which series go on growing: leaks do, whatever their rhythm; what is bounded does not. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

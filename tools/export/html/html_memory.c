@@ -11,8 +11,8 @@ static void put_step(struct json_writer *json, uint32_t step)
 }
 
 /*
- * [node, bytes, blocks, process, operator, module, first step, last step, first ns, last ns, steps of
- * growth, is of tensors]
+ * [node, bytes, blocks, process, operator, module, first step, last step, first ns, last ns,
+ * steps of growth, is of tensors]
  */
 static void put_site(struct html_page *page, const struct allocation_site *site, uint32_t node)
 {

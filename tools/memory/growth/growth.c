@@ -154,7 +154,7 @@ static void add_survivors(struct growth *growth, const struct recorded_process *
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Returns the steps of a rule that the writer doesn't know; NULL: it saw some, or there are none. */
+/* Returns the steps of a rule that the writer lacks; NULL: it saw some, or there are none. */
 static const struct steps *readers_steps(const struct growth *growth,
 					 const struct recorded_process *process)
 {

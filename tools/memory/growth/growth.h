@@ -22,7 +22,7 @@
 enum growth_over { GROWTH_OVER_STEPS, GROWTH_OVER_TIME };
 
 struct growth {
-	/* What growth is looked for in; zeroed: over the steps that the writer saw, the whole run. */
+	/* What growth is looked for in; zeroed: over the steps that the writer saw, the run. */
 	bool takes_time; /* over time where no process has steps */
 	const struct prepass *prepass; /* steps of processes of which the writer saw none */
 	const struct windows *windows; /* of the processes given */

@@ -100,28 +100,32 @@ static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer
  * the process installed was not asked about this call. The program's registers are on the stack
  * from the frame's on.
  */
-static void allow_reading(struct channel_header *header, void *frame)
+static void allow_reading(struct channel_header *header, uint32_t wishes, void *frame)
 {
 	uint32_t writer = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
 	uint64_t filters = atomic_load_explicit(&header->harmless_filters, memory_order_relaxed);
 
 	atomic_store_explicit(&header->waiting_at, (uintptr_t)frame - SAVED_BYTES,
 			      memory_order_relaxed);
-	if (writer && !filters && !torsh_agent_is_sandboxed())
+	if (wishes & EXIT_NAMED && writer && !filters && !header->n_filters &&
+	    !torsh_agent_is_sandboxed())
 		TORSH_SYS(SYS_prctl, PR_SET_PTRACER, writer, 0, 0, 0, 0);
 }
 
 void torsh_exit_begin_wait(struct channel_header *header)
 {
+	uint32_t wishes = wishes_of(header, false);
+
 	__builtin_unwind_init();
-	if (!(wishes_of(header, false) & EXIT_VERDICTS) ||
+	if (!(wishes & EXIT_VERDICTS) ||
 	    atomic_load_explicit(&header->exit_begins, memory_order_relaxed))
 		return;
-	allow_reading(header, __builtin_frame_address(0));
+	allow_reading(header, wishes, __builtin_frame_address(0));
 	if (atomic_exchange_explicit(&header->exit_begins, 1, memory_order_seq_cst))
 		return;
 	torsh_channel_ring_doorbell(header);
 	await_answer(header, &header->exit_begin_answer, false);
+	atomic_store_explicit(&header->waiting_at, 0, memory_order_relaxed);
 }
 
 void torsh_exit_wait(struct channel_header *header, bool may_be_first)
@@ -132,7 +136,7 @@ void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 	if (!wishes)
 		return;
 	if (wishes & EXIT_VERDICTS)
-		allow_reading(header, __builtin_frame_address(0));
+		allow_reading(header, wishes, __builtin_frame_address(0));
 	/*
 	 * Pairs with the acquire in torsh_exit_reply_is_awaited: what the exit stored before is
 	 * visible.

@@ -92,6 +92,7 @@ enum channel_exit_wish {
 	EXIT_EXPORTS = 2, /* the exports at the end of a run */
 	EXIT_WHOLE = 4, /* the file: the writer can't outlive the process */
 	EXIT_VERDICTS = 8, /* which of its blocks can be reached: read from its memory */
+	EXIT_NAMED = 16, /* not awaited: the process names the writer to Yama before */
 };
 
 #define CHANNEL_EXIT_TEXT_BYTES 2048u

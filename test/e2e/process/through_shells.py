@@ -46,7 +46,7 @@ def through_shells(program):
 def shells_are_one_line_below_the_users_leak():
     output = through_shells("train.py")
     lines = torsh("leaks", output).splitlines()
-    assert lines[0].startswith("300 B leaked in 3 blocks, at 1 line of yours"), lines[0]
+    assert lines[0].startswith("300 B lost in 3 blocks, at 1 line of yours"), lines[0]
     shells = [line for line in lines if "bash" in line or "Shells" in line]
     assert len(shells) == 1 and shells[0].startswith("Shells and helpers that the command went through: "), shells
     first = next(line for line in lines if line.split()[:1] == ["1"])

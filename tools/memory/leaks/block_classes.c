@@ -69,7 +69,7 @@ static void divide(struct allocation_site *site, const struct recorded_verdict *
 	add(site, BLOCKS_UNKNOWN, blocks, bytes);
 }
 
-void torsh_block_classes_find(struct allocation_site *site, struct class_sums *sums, bool is_part)
+void torsh_block_classes_find(struct allocation_site *site, bool is_part)
 {
 	const struct recorded_verdict *verdict = verdict_of(site);
 
@@ -78,10 +78,19 @@ void torsh_block_classes_find(struct allocation_site *site, struct class_sums *s
 		add(site, only_class(verdict), site->blocks, site->bytes);
 	else
 		divide(site, verdict);
-	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
-		sums->blocks[i] += site->classes.blocks[i];
-		sums->bytes[i] += site->classes.bytes[i];
+}
+
+struct class_sums torsh_block_classes_sum(const struct allocation_sites *sites)
+{
+	struct class_sums sums = {{0}, {0}};
+
+	for (size_t i = 0; i < sites->n; i++) {
+		for (int k = 0; k < N_BLOCK_CLASSES; k++) {
+			sums.blocks[k] += sites->items[i].classes.blocks[k];
+			sums.bytes[k] += sites->items[i].classes.bytes[k];
+		}
 	}
+	return sums;
 }
 
 enum block_class torsh_block_class_of(const struct allocation_site *site)

@@ -15,10 +15,13 @@ const char *torsh_block_class_name(enum block_class block_class);
 enum block_class torsh_block_class_of(const struct allocation_site *site);
 
 /*
- * Set the classes of the site's blocks, and add them to the sums. is_part: the site is a part of
- * its stack's blocks, whose class is known only if all of these have the same.
+ * Set the classes of the site's blocks. is_part: the site is a part of its stack's blocks, whose
+ * class is known only if all of these have the same.
  */
-void torsh_block_classes_find(struct allocation_site *site, struct class_sums *sums, bool is_part);
+void torsh_block_classes_find(struct allocation_site *site, bool is_part);
+
+/* Returns the sums of all sites. */
+struct class_sums torsh_block_classes_sum(const struct allocation_sites *sites);
 
 /* Put what was reachable when the process's exit began, and was freed since. */
 void torsh_block_classes_put_freed(struct allocation_sites *sites,

@@ -511,8 +511,7 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		leaks->usable_is_known = leaks->usable_is_known && site->usable_is_known;
 		leaks->found.items[n] = *site;
 		if (!leaks->devices)
-			torsh_block_classes_find(&leaks->found.items[n], &leaks->classes,
-						 window != NULL);
+			torsh_block_classes_find(&leaks->found.items[n], window != NULL);
 		n++;
 	}
 	leaks->found.n = n;
@@ -569,6 +568,7 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 	merge_like_found(leaks, &leaks->held, symbols);
 	if (!leaks->with_helpers)
 		torsh_helper_processes_fold(leaks, processes);
+	leaks->classes = torsh_block_classes_sum(&leaks->found);
 }
 
 struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress)

@@ -63,7 +63,7 @@ struct leaks {
 	struct allocation_sites found;
 	struct allocation_sites undecided; /* an upper bound of their part in the window */
 	uint64_t undecided_blocks, undecided_bytes;
-	struct class_sums classes; /* of the found ones and those of helpers; not on a device */
+	struct class_sums classes; /* of the found ones; not on a device */
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
 	/*

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
+#include "tools/writer/input/process_info.h"
 #include "tools/writer/input/target.h"
 #include "tools/writer/reachability/allocator_maps.h"
 #include "tools/writer/reachability/root_scan.h"
@@ -254,6 +256,17 @@ static void judge_now(struct target *target, bool is_begin)
 	free(index);
 }
 
+/* Returns whether it has filters of system calls that this process lacks. */
+static bool has_filters(const struct target *target)
+{
+	int own = torsh_process_open_status(getpid());
+	uint64_t n_own = torsh_process_filters(own);
+
+	if (own >= 0)
+		close(own);
+	return torsh_process_filters(target->status_fd) > n_own;
+}
+
 /* Stop the threads and hold the fold there. Returns false if it can't be done. */
 static bool hold(struct target *target)
 {
@@ -264,7 +277,13 @@ static bool hold(struct target *target)
 	reachability->stopped_ns = torsh_clock_monotonic_ns();
 	result = torsh_threads_stop(
 		&reachability->threads, target->pid,
-		atomic_load_explicit(&target->view.header->waiting_at, memory_order_relaxed));
+		atomic_load_explicit(&target->view.header->waiting_at, memory_order_relaxed),
+		!has_filters(target));
+	if (result == -EACCES) {
+		give_reason(reachability, "a filter of its system calls may not let it be stopped",
+			    0);
+		return false;
+	}
 	if (result) {
 		give_reason(reachability, "its threads can't be stopped", -result);
 		return false;

@@ -187,7 +187,8 @@ static bool is_alone(const char *folder)
 	return !stat(folder, &status) && status.st_nlink == 3;
 }
 
-int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at)
+int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at,
+		       bool may_stop)
 {
 	uint64_t until_ns = now_ns() + STOP_NS;
 	char folder[64];
@@ -195,16 +196,18 @@ int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t wait
 
 	*threads = (struct stopped_threads){0};
 	snprintf(folder, sizeof(folder), "/proc/%d/task", (int)pid);
+	if (waiting_at && is_alone(folder)) {
+		add_thread(threads,
+			   &(struct stopped_thread){.tid = pid, .stack_pointer = waiting_at});
+		return 0;
+	}
+	if (!may_stop)
+		return -EACCES;
 	for (uint32_t i = 0; n > 0 && i < N_ROUNDS_MAX; i++)
 		n = stop_round(threads, folder, until_ns);
 	if (!n && threads->n)
 		return 0;
 	torsh_threads_continue(threads);
-	if (n == -EPERM && waiting_at && is_alone(folder)) {
-		add_thread(threads,
-			   &(struct stopped_thread){.tid = pid, .stack_pointer = waiting_at});
-		return 0;
-	}
 	return n < 0 ? n : -ETIMEDOUT;
 }
 

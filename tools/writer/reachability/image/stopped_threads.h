@@ -31,12 +31,14 @@ struct stopped_threads {
 
 /*
  * Stop all threads of the process, and those that they create meanwhile. waiting_at is the stack
- * pointer of the thread that waits for that, with its registers above it: where the system forbids
- * ptrace, or a debugger has the process, a process with one thread needs no stop. Returns 0, or
- * -errno with none stopped: -EPERM likewise for one with several threads, -ETIMEDOUT if one can't
- * be stopped, for example in a system call that nothing interrupts.
+ * pointer of a thread that waits for that, with its registers above it, or 0: if it is the only
+ * thread nothing has to be stopped. may_stop: a system call that is interrupted may begin again,
+ * which a filter of system calls can forbid. Returns 0, or -errno with none stopped: -EACCES
+ * without may_stop, -EPERM if the system forbids ptrace or a debugger has the process, -ETIMEDOUT
+ * if a thread can't be stopped, for example in a system call that nothing interrupts.
  */
-int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at);
+int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at,
+		       bool may_stop);
 
 /* Let them go on where they were, and free the list. */
 void torsh_threads_continue(struct stopped_threads *threads);

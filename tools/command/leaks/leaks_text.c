@@ -246,8 +246,8 @@ static bool is_own(const struct allocation_site *site)
 }
 
 /*
- * The table has what is lost; if nothing is, what lines of the program keep, which comes first then.
- * Returns the number of its rows.
+ * The table has what is lost; if nothing is, what lines of the program keep, which comes first
+ * then. Returns the number of its rows.
  */
 static size_t count_rows(const struct leaks_view *view, const struct lost_and_kept *divided)
 {

@@ -21,11 +21,12 @@ static bool is_kept(uint8_t verdict)
 	return verdict == VERDICT_REACHABLE || verdict == VERDICT_POSSIBLE;
 }
 
-/* Returns the kept blocks of all sites, by site. */
+/* Returns the kept blocks of the sites that have any; *n_sites becomes their number. */
 static struct kept *sum_kept(const struct block_index *index, const struct verdicts *verdicts,
-			     uint32_t n_sites)
+			     uint32_t *n_sites)
 {
-	struct kept *kept = torsh_memory_new(n_sites, sizeof(*kept));
+	uint32_t n = 0;
+	struct kept *kept = torsh_memory_new(*n_sites, sizeof(*kept));
 
 	for (uint32_t i = 0; i < index->n; i++) {
 		struct kept *of = &kept[index->blocks[i].site];
@@ -36,6 +37,11 @@ static struct kept *sum_kept(const struct block_index *index, const struct verdi
 		of->block = i;
 		of->bytes += torsh_block_size(&index->blocks[i]);
 	}
+	for (uint32_t i = 0; i < *n_sites; i++) {
+		if (kept[i].bytes)
+			kept[n++] = kept[i];
+	}
+	*n_sites = n;
 	return kept;
 }
 
@@ -143,10 +149,10 @@ void torsh_holders_add(struct holders *holders, const struct scan *scan,
 {
 	const struct pointer_graph *graph = scan->graph;
 	uint32_t n_sites = target->state.heap.n_sites;
-	struct kept *kept = sum_kept(graph->index, verdicts, n_sites);
+	struct kept *kept = sum_kept(graph->index, verdicts, &n_sites);
 
 	qsort(kept, n_sites, sizeof(*kept), compare_kept);
-	for (uint32_t i = 0; i < n_sites && i < HOLDERS_MAX && kept[i].bytes; i++) {
+	for (uint32_t i = 0; i < n_sites && i < HOLDERS_MAX; i++) {
 		struct holder holder = {.site = kept[i].site};
 
 		if (has_way(holders, holder.site))

@@ -146,7 +146,7 @@ define as_string
 	@{ echo 'extern const char $(1)[];'; echo 'const char $(1)[] ='; \
 		sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } >$@
 endef
-$(GEN)/default_suppressions.c: tools/memory/leaks/default.suppressions
+$(GEN)/default_suppressions.c: tools/memory/leaks/rules/default.suppressions
 	$(call as_string,torsh_default_suppressions)
 $(GEN)/torch_script.c: collectors/torch/torch_script.py
 	$(call as_string,torsh_torch_script)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A file of suppressions up to the first NUL, then the name that its rules are tried on. */
-#include "tools/memory/leaks/suppress.h"
+#include "tools/memory/leaks/rules/suppress.h"
 
 #include <stdint.h>
 #include <stdlib.h>

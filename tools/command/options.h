@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "tools/memory/allocation_sites.h"
-#include "tools/memory/leaks/suppress.h"
+#include "tools/memory/leaks/rules/suppress.h"
 #include "tools/timeline/window.h"
 
 #define READ_LIMIT_JSON 1000

@@ -13,7 +13,7 @@
 #include "tools/base/containers/intern.h"
 #include "tools/compare/change.h"
 #include "tools/compare/place.h"
-#include "tools/memory/leaks/suppress.h"
+#include "tools/memory/leaks/rules/suppress.h"
 #include "tools/symbols/stack_view.h"
 #include "tools/timeline/prepass/prepass.h"
 

@@ -7,7 +7,7 @@
 #define TORSH_EXPORT_TRACE_H
 
 #include "tools/export/output_stream.h"
-#include "tools/memory/leaks/suppress.h"
+#include "tools/memory/leaks/rules/suppress.h"
 #include "tools/symbols/symbols.h"
 #include "tools/timeline/device/launch_join.h"
 

@@ -13,7 +13,7 @@ PYTHON_MODULES := $(call files_below,tools/python,.py .pyi .typed)
 INSTALLS = 755:$(BINARIES)/torsh:bin/torsh \
 	755:$(BINARIES)/torsh-writer:lib/torsh/torsh-writer \
 	644:$(AGENT):lib/torsh/libtorshagent.so \
-	644:tools/memory/leaks/default.suppressions:lib/torsh/default.suppressions \
+	644:tools/memory/leaks/rules/default.suppressions:lib/torsh/default.suppressions \
 	$(foreach file,$(PYTHON_MODULES),644:$(file):lib/torsh/python/$(file:tools/python/%=%)) \
 	644:shim/ranges/torsh.h:include/torsh.h \
 	644:$(BUILD)/torsh.pc:share/pkgconfig/torsh.pc \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tools/memory/leaks/suppress.h"
+#include "tools/memory/leaks/rules/suppress.h"
 
 static void a_pattern_matches_anywhere_in_a_name(void **state)
 {
@@ -149,7 +149,8 @@ static void built_in_rules_come_last_and_are_marked(void **state)
 	assert_int_equal(torsh_suppress_parse(&suppress, "leak:own\n", &line), 0);
 	torsh_suppress_add_built_in(&suppress);
 	assert_int_equal(
-		torsh_suppress_read(&file, "tools/memory/leaks/default.suppressions", &line), 0);
+		torsh_suppress_read(&file, "tools/memory/leaks/rules/default.suppressions", &line),
+		0);
 	assert_int_equal(suppress.n, file.n + 1);
 	assert_false(suppress.rules[0].is_built_in);
 	for (size_t i = 0; i < file.n; i++) {

@@ -9,7 +9,7 @@
 #include "tools/memory/leaks/import_growth.h"
 #include "tools/memory/leaks/import_runs.h"
 #include "tools/memory/leaks/kept_imports.h"
-#include "tools/memory/leaks/leaks.h"
+#include "tools/memory/leaks/rules/stack_bytes.h"
 
 #define REPEATED_CALLS 8
 #define MANY_BLOCKS 1024 /* without a line of Python that could have run again */

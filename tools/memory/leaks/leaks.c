@@ -11,15 +11,12 @@
 #include "tools/memory/leaks/bookkeeping.h"
 #include "tools/memory/leaks/first_uses.h"
 #include "tools/memory/leaks/helper_processes.h"
+#include "tools/memory/leaks/rules/rulings.h"
 #include "tools/memory/leaks/window_parts.h"
 
-#define NO_RULE -1L
 /* Held memory is large from so many bytes on, and from this part of the highest heap on. */
 #define HELD_MIN_BYTES (UINT64_C(1) << 20)
 #define HELD_SHARE 100
-/* What is kept by address: 0 is not asked yet. */
-#define KEPT_RULE(rule) ((int32_t)(rule) + 2)
-#define RULE_KEPT(kept) ((long)(kept)-2)
 
 static void keep_book(struct leaks *leaks, const char *what, const struct allocation_site *site)
 {
@@ -43,198 +40,13 @@ static void keep_book(struct leaks *leaks, const char *what, const struct alloca
 	leaks->bookkeeping_bytes += site->bytes;
 }
 
-/* The rules that match one process's stacks, cached by address and kind. */
-struct rules {
-	const struct suppress *suppress;
-	struct symbols *symbols;
-	const struct recorded_process *process;
-	struct address_kinds *kinds;
-	const struct import_runs *runs; /* has no imports unless imports are suppressed */
-	bool has_own[N_SUPPRESS_KINDS]; /* rules that aren't built in */
-	int32_t *of[N_SUPPRESS_KINDS]; /* KEPT_RULE by address */
-	/* uint64_t by the stack that an import ends at: bytes that its rules would suppress */
-	struct sparse_array import_bytes;
-	/* by rule of the kind SUPPRESS_KEPT: bytes that it would suppress */
-	uint64_t *kept_bytes;
-};
-
-/* The rule for a stack. import: the stack of the suppressed import; 0 for rules of another kind. */
-struct ruling {
-	long rule;
-	uint32_t import;
-};
-
-static long find_rule(const struct rules *rules, enum suppress_kind kind, const struct frame *frame)
-{
-	long rule =
-		torsh_suppress_find(rules->suppress, kind, rules->process->number, frame->function);
-	char *both;
-
-	if (rule < 0)
-		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number,
-					   frame->file);
-	if (rule >= 0 || !frame->is_python || !frame->file || !frame->function)
-		return rule;
-	both = torsh_need_text("%s:%s", frame->file, frame->function);
-	rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, both);
-	free(both);
-	return rule;
-}
-
-/* Returns whether DWARF may have a name or a file of the address that a rule of the kind names. */
-static bool asks_dwarf(const struct rules *rules, enum suppress_kind kind, uint32_t address,
-		       const char *name)
-{
-	if (rules->process->tables->addresses[address].flags == ADDRESS_PYTHON ||
-	    rules->has_own[kind])
-		return true;
-	return !name || torsh_suppress_find(rules->suppress, SUPPRESS_WITHIN,
-					    rules->process->number, name) >= 0;
-}
-
-/*
- * Returns the rule for an address: by the recorded names first, by DWARF's only if these match
- * none.
- */
-static long rule_of_address(const struct rules *rules, enum suppress_kind kind, uint32_t address)
-{
-	const struct recorded_module *module = torsh_recording_module(rules->process, address);
-	const char *name = torsh_symbols_name(rules->symbols, rules->process, address);
-	const struct frames *frames;
-	long rule = torsh_suppress_find(rules->suppress, kind, rules->process->number,
-					module ? module->path : NULL);
-
-	if (rule < 0 && name)
-		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, name);
-	if (rule < 0 && name)
-		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number,
-					   torsh_symbols_demangle(rules->symbols, name));
-	if (rule >= 0 || !asks_dwarf(rules, kind, address, name))
-		return rule;
-	frames = torsh_symbols_frames(rules->symbols, rules->process, address);
-	for (size_t i = 0; rule < 0 && i < frames->n; i++)
-		rule = find_rule(rules, kind, &frames->frames[i]);
-	return rule;
-}
-
-static long match_address(struct rules *rules, enum suppress_kind kind, uint32_t address)
-{
-	int32_t *known = &rules->of[kind][address];
-
-	if (!*known)
-		*known = KEPT_RULE(rule_of_address(rules, kind, address));
-	return RULE_KEPT(*known);
-}
-
-/* Returns the rule of kinds that match only native frames inside of the innermost Python line. */
-static long match_inside(struct rules *rules, uint32_t address, struct ruling *imported)
-{
-	if (imported->rule < 0)
-		imported->rule = match_address(rules, SUPPRESS_IMPORT, address);
-	return match_address(rules, SUPPRESS_KEPT, address);
-}
-
-static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
-{
-	const struct recorded_process *process = rules->process;
-	struct ruling imported = {.rule = NO_RULE};
-	bool is_inside = true; /* inside of the innermost line of Python and of own code */
-
-	for (; stack && stack < process->tables->n_stacks;
-	     stack = process->tables->stacks[stack].parent) {
-		uint32_t address = process->tables->stacks[stack].address;
-		long rule;
-
-		if (address >= process->tables->n_addresses)
-			continue;
-		is_inside = is_inside &&
-			    process->tables->addresses[address].flags != ADDRESS_PYTHON &&
-			    torsh_address_kind(rules->kinds, address) != FRAME_OWN;
-		rule = match_address(rules, SUPPRESS_LEAK, address);
-		if (rule < 0 && is_inside)
-			rule = match_inside(rules, address, &imported);
-		if (rule >= 0)
-			return (struct ruling){.rule = rule};
-		if (!torsh_address_is_import(rules->kinds, address))
-			continue;
-		if (rules->runs->is_repeated && rules->runs->is_repeated[stack])
-			imported.rule = NO_RULE;
-		if (!imported.import)
-			imported.import = stack;
-	}
-	return imported.import ? imported : (struct ruling){.rule = NO_RULE};
-}
-
-static void start_rules(struct rules *rules)
-{
-	size_t n = rules->process->tables->n_addresses;
-
-	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++) {
-		rules->has_own[kind] = torsh_suppress_has_own(
-			rules->suppress, (enum suppress_kind)kind, rules->process->number);
-		if (kind == SUPPRESS_WITHIN)
-			continue;
-		rules->of[kind] = torsh_need_items(NULL, 0, n, sizeof(**rules->of));
-	}
-	torsh_sparse_array_create(&rules->import_bytes, sizeof(uint64_t));
-	rules->kept_bytes =
-		torsh_need_items(NULL, 0, rules->suppress->n, sizeof(*rules->kept_bytes));
-}
-
-static void end_rules(struct rules *rules)
-{
-	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++)
-		free(rules->of[kind]);
-	torsh_sparse_array_destroy(&rules->import_bytes);
-	free(rules->kept_bytes);
-}
-
-/* Add to the bytes of a stack, of which few have any. */
-static void add_bytes(struct sparse_array *bytes, uint32_t stack, uint64_t n_bytes)
-{
-	uint64_t *sum = torsh_sparse_array_at(bytes, stack);
-
-	*sum += n_bytes;
-}
-
-static uint64_t bytes_at(const struct sparse_array *bytes, uint32_t stack)
-{
-	const uint64_t *sum = torsh_sparse_array_find(bytes, stack);
-
-	return sum ? *sum : 0;
-}
-
-/* Returns the rule of each allocation site; the caller frees the list. */
-static struct ruling *find_rulings(struct rules *rules, const struct allocation_site *sites,
-				   size_t n)
-{
-	struct ruling *rulings = torsh_need_items(NULL, 0, n, sizeof(*rulings));
-
-	for (size_t i = 0; i < n; i++) {
-		rulings[i] = rule_of_stack(rules, sites[i].stack);
-		if (rulings[i].rule < 0)
-			continue;
-		add_bytes(&rules->import_bytes, rulings[i].import, sites[i].bytes);
-		if (rules->suppress->rules[rulings[i].rule].kind == SUPPRESS_KEPT)
-			rules->kept_bytes[rulings[i].rule] += sites[i].bytes;
-	}
-	return rulings;
-}
-
-static bool is_suppressed(const struct rules *rules, const struct ruling *ruling)
-{
-	return ruling->rule >= 0 && rules->kept_bytes[ruling->rule] <= LEAKS_KEPT_BYTES &&
-	       (!ruling->import ||
-		bytes_at(&rules->import_bytes, ruling->import) <= LEAKS_KEPT_BYTES);
-}
-
 /* Returns whether the site is suppressed, and counts it for its rule. */
 static bool suppress_holder(struct leaks *leaks, const struct rules *rules,
 			    const struct ruling *ruling, const struct allocation_site *site)
 {
 	struct suppress_rule *rule;
 
-	if (!is_suppressed(rules, ruling))
+	if (!torsh_ruling_holds(rules, ruling))
 		return false;
 	rule = &rules->suppress->rules[ruling->rule];
 	rule->blocks += site->blocks;
@@ -320,10 +132,10 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 	for (size_t i = 0; i < n; i++) {
 		found[i] = torsh_bookkeeping_of(&book, sites[i].stack, &callers[i]);
 		if (found[i])
-			add_bytes(&bytes, callers[i], sites[i].bytes);
+			torsh_stack_bytes_add(&bytes, callers[i], sites[i].bytes);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (callers[i] && bytes_at(&bytes, callers[i]) > LEAKS_KEPT_BYTES)
+		if (callers[i] && torsh_stack_bytes_at(&bytes, callers[i]) > LEAKS_KEPT_BYTES)
 			found[i] = NULL;
 	torsh_bookkeeping_end(&book);
 	free(callers);
@@ -352,7 +164,7 @@ static void decide_first_uses(struct decisions *decisions, const struct allocati
 	for (size_t i = 0; i < decisions->n; i++)
 		is_decided[i] = decisions->packages[i] || (decisions->kept && decisions->kept[i]) ||
 				(decisions->rulings &&
-				 is_suppressed(&decisions->rules, &decisions->rulings[i]));
+				 torsh_ruling_holds(&decisions->rules, &decisions->rulings[i]));
 	decisions->users =
 		torsh_first_uses_find(&decisions->kinds, sites, is_decided, decisions->n);
 	free(is_decided);
@@ -379,8 +191,8 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 		torsh_suppress_add_own(suppress, process->number, process->program,
 				       process->lsan_suppressions);
 	if (suppress && suppress->n) {
-		start_rules(&decisions->rules);
-		decisions->rulings = find_rulings(&decisions->rules, sites, n);
+		torsh_rules_start(&decisions->rules);
+		decisions->rulings = torsh_rulings_find(&decisions->rules, sites, n);
 	}
 	if (!leaks->devices)
 		decisions->kept = find_bookkeeping(process, symbols, sites, n);
@@ -401,7 +213,7 @@ static void end_decisions(struct decisions *decisions)
 	torsh_kept_imports_free_packages(decisions->users, decisions->n);
 	torsh_import_runs_end(&decisions->runs);
 	torsh_address_kinds_end(&decisions->kinds);
-	end_rules(&decisions->rules);
+	torsh_rules_end(&decisions->rules);
 }
 
 /* Returns true if site number i of the process is no leak; it is counted as what it is. */

@@ -29,10 +29,8 @@
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/block_classes.h"
 #include "tools/memory/leaks/kept_imports.h"
-#include "tools/memory/leaks/suppress.h"
+#include "tools/memory/leaks/rules/suppress.h"
 #include "tools/timeline/window.h"
-
-#define LEAKS_KEPT_BYTES (UINT64_C(4) << 20)
 
 struct leaks_kept {
 	const char *what; /* named as by torsh_bookkeeping_of */

@@ -13,8 +13,8 @@
  * "within:" suppresses nothing: built-in rules are compared with names of inlined functions only
  * inside of functions that it names, because reading DWARF takes long. Other rules always are.
  */
-#ifndef TORSH_MEMORY_LEAKS_SUPPRESS_H
-#define TORSH_MEMORY_LEAKS_SUPPRESS_H
+#ifndef TORSH_MEMORY_LEAKS_RULES_SUPPRESS_H
+#define TORSH_MEMORY_LEAKS_RULES_SUPPRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -95,12 +95,11 @@ static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer
 }
 
 /*
- * The writer reads this process's memory. Where Yama forbids that to all but ancestors, it is named
- * as an exception; elsewhere the kernel refuses the call, which does nothing then. A filter that
- * the process installed was not asked about this call. The program's registers are on the stack
- * from the frame's on.
+ * The writer will read this process's memory: show where its stack is in use, with the program's
+ * registers in the frame. EXIT_NAMED: Yama forbids reading to all but ancestors and who is named.
+ * No filter of the process was evaluated for that call, so it is made without filters only.
  */
-static void allow_reading(struct channel_header *header, uint32_t wishes, void *frame)
+static void prepare_reading(struct channel_header *header, uint32_t wishes, void *frame)
 {
 	uint32_t writer = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
 	uint64_t filters = atomic_load_explicit(&header->harmless_filters, memory_order_relaxed);
@@ -120,30 +119,34 @@ void torsh_exit_begin_wait(struct channel_header *header)
 	if (!(wishes & EXIT_VERDICTS) ||
 	    atomic_load_explicit(&header->exit_begins, memory_order_relaxed))
 		return;
-	allow_reading(header, wishes, __builtin_frame_address(0));
+	prepare_reading(header, wishes, __builtin_frame_address(0));
 	if (atomic_exchange_explicit(&header->exit_begins, 1, memory_order_seq_cst))
 		return;
 	torsh_channel_ring_doorbell(header);
 	await_answer(header, &header->exit_begin_answer, false);
-	atomic_store_explicit(&header->waiting_at, 0, memory_order_relaxed);
+	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
 }
 
 void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 {
 	uint32_t n, wishes = wishes_of(header, may_be_first);
+	bool has_answer;
 
 	__builtin_unwind_init();
 	if (!wishes)
 		return;
 	if (wishes & EXIT_VERDICTS)
-		allow_reading(header, wishes, __builtin_frame_address(0));
+		prepare_reading(header, wishes, __builtin_frame_address(0));
 	/*
 	 * Pairs with the acquire in torsh_exit_reply_is_awaited: what the exit stored before is
 	 * visible.
 	 */
 	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);
-	if (!await_answer(header, &header->exit_answer, may_be_first))
+	has_answer = await_answer(header, &header->exit_answer, may_be_first);
+	/* Pairs with the check in judge_now of the writer: from here on the memory changes. */
+	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
+	if (!has_answer)
 		return;
 	n = atomic_load_explicit(&header->exit_text_length, memory_order_relaxed);
 	if (n && n <= CHANNEL_EXIT_TEXT_BYTES && !torsh_agent_is_sandboxed())

@@ -45,7 +45,7 @@ void torsh_block_index_end(struct block_index *index);
 
 /*
  * Returns the block's size in bytes, which is at least 1: from 2 GiB on it is up to 64 KiB more
- * than was asked for.
+ * than was requested.
  */
 static inline uint64_t torsh_block_size(const struct indexed_block *block)
 {

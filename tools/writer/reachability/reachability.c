@@ -222,6 +222,23 @@ static void free_before(struct reachability *reachability)
 	reachability->before = NULL;
 }
 
+static uint64_t waits_at(const struct target *target)
+{
+	return atomic_load_explicit(&target->view.header->waiting_at, memory_order_seq_cst);
+}
+
+/*
+ * Returns whether a thread that was not stopped, because it waited, has gone on meanwhile: a signal
+ * or its time limit ended the wait.
+ */
+static bool has_gone_on(const struct target *target)
+{
+	const struct stopped_threads *threads = &target->reachability->threads;
+
+	return threads->n && !threads->items[0].is_stopped &&
+	       waits_at(target) != target->reachability->waiting_at;
+}
+
 /* Its threads are stopped, and everything is folded. */
 static void judge_now(struct target *target, bool is_begin)
 {
@@ -239,6 +256,8 @@ static void judge_now(struct target *target, bool is_begin)
 	reachability->at_ns = torsh_clock_to_ns(&target->state.clock, target->state.last_stamp);
 	if (error) {
 		give_reason(reachability, "its memory can't be read", error);
+	} else if (has_gone_on(target)) {
+		give_reason(reachability, "it went on while its memory was read", 0);
 	} else if (is_begin) {
 		reachability->has_begin = true;
 		reachability->before = index;
@@ -275,10 +294,9 @@ static bool hold(struct target *target)
 	int result;
 
 	reachability->stopped_ns = torsh_clock_monotonic_ns();
-	result = torsh_threads_stop(
-		&reachability->threads, target->pid,
-		atomic_load_explicit(&target->view.header->waiting_at, memory_order_relaxed),
-		!has_filters(target));
+	reachability->waiting_at = waits_at(target);
+	result = torsh_threads_stop(&reachability->threads, target->pid, reachability->waiting_at,
+				    !has_filters(target));
 	if (result == -EACCES) {
 		give_reason(reachability, "a filter of its system calls may not let it be stopped",
 			    0);

@@ -30,7 +30,8 @@ struct verdict_sum {
 
 struct reachability {
 	struct stopped_threads threads;
-	bool is_held; /* the threads are stopped */
+	bool is_held; /* the threads are stopped, or the only one waits */
+	uint64_t waiting_at; /* where that one waited then; 0: it did not */
 	uint64_t stopped_ns, retry_ns; /* when; CLOCK_MONOTONIC */
 	uint32_t n_tries;
 	uint32_t judged_for; /* number of the last request that was judged for */
@@ -61,7 +62,7 @@ enum judging {
 
 /*
  * The process waits for its verdicts: call in each pass until it is done. is_begin: its exit
- * begins, and what it frees from now on is told apart later. left_bytes is the memory that the
+ * begins, and what it frees from now on is counted apart later. left_bytes is the memory that the
  * writer may still take.
  */
 enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint64_t left_bytes);

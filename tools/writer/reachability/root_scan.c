@@ -2,6 +2,7 @@
 #include "tools/writer/reachability/root_scan.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "tools/base/memory.h"
@@ -20,7 +21,7 @@ static void take_root(void *context, uint64_t address, uint64_t *words, size_t n
 	scan->go_on(scan->context);
 }
 
-/* Of a module: the C library's has pointers to free memory, too. */
+/* Of the C library, which has pointers to free memory, too. */
 static void take_data(void *context, uint64_t address, uint64_t *words, size_t n)
 {
 	torsh_glibc_state_blank(address, words, n);
@@ -51,6 +52,13 @@ static bool is_root(const struct memory_area *area)
 	       (!area->is_shared || area->is_writable) && (!area->is_file || !area->is_shared);
 }
 
+static bool is_glibc(const struct memory_area *area)
+{
+	const char *file = area->path ? strrchr(area->path, '/') : NULL;
+
+	return file && (!strncmp(file, "/libc.so", 8) || !strncmp(file, "/libc-", 6));
+}
+
 /* The area without what is an allocator's. */
 static int scan_area(struct scan *scan, uint32_t number)
 {
@@ -68,7 +76,7 @@ static int scan_area(struct scan *scan, uint32_t number)
 
 		if (at < end)
 			result = torsh_memory_read(scan->reader, at, end, area->is_file,
-						   area->is_file ? take_data : take_root, scan);
+						   is_glibc(area) ? take_data : take_root, scan);
 		at = heap ? heap->end : area->end;
 	}
 	return result;

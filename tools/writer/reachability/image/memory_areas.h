@@ -43,7 +43,7 @@ void torsh_memory_areas_free(struct memory_areas *areas);
 const struct memory_area *torsh_memory_areas_find(const struct memory_areas *areas,
 						  uint64_t address);
 
-/* Add what a line of the file says: an area's own line, or one of those below it. */
+/* Add what a line of the file has: an area's own line, or one of those below it. */
 void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
 				 const char *agent_file);
 

@@ -87,7 +87,7 @@ static int signal_of(int status)
 }
 
 /* The thread stops as soon as it can. */
-static int ask_to_stop(struct stopped_thread *thread)
+static int request_stop(struct stopped_thread *thread)
 {
 	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL))
 		return errno == EPERM && is_zombie(thread->tid) ? -ESRCH : -errno;
@@ -137,8 +137,8 @@ static int finish_stop(struct stopped_thread *thread, uint64_t until_ns)
 	return read_registers(thread);
 }
 
-/* Ask the threads that are not known yet to stop. Returns 0 or -errno. */
-static int ask_others(struct stopped_threads *threads, const char *folder)
+/* Request a stop of the threads that are not in the list yet. Returns 0 or -errno. */
+static int request_stops(struct stopped_threads *threads, const char *folder)
 {
 	DIR *tasks = opendir(folder);
 	struct dirent *entry;
@@ -151,7 +151,7 @@ static int ask_others(struct stopped_threads *threads, const char *folder)
 
 		if (thread.tid <= 0 || is_known(threads, thread.tid))
 			continue;
-		result = ask_to_stop(&thread);
+		result = request_stop(&thread);
 		if (!result)
 			add_thread(threads, &thread);
 		else if (result == -ESRCH) /* it has ended */
@@ -165,7 +165,7 @@ static int ask_others(struct stopped_threads *threads, const char *folder)
 static int stop_round(struct stopped_threads *threads, const char *folder, uint64_t until_ns)
 {
 	uint32_t first = threads->n, n = 0;
-	int result = ask_others(threads, folder);
+	int result = request_stops(threads, folder);
 
 	until_ns += (uint64_t)(threads->n - first) * STOP_EACH_NS;
 	for (uint32_t i = first; !result && i < threads->n; i++) {

@@ -16,7 +16,7 @@
 struct stopped_thread {
 	pid_t tid;
 	bool is_stopped; /* false: it waits by itself, or is late */
-	bool is_late; /* it was told to stop, and has not yet */
+	bool is_late; /* a stop was requested, and it has not stopped yet */
 	int signal; /* that it was about to get; 0: none */
 	uint64_t stack_pointer;
 	uint64_t registers[THREAD_REGISTERS_MAX];

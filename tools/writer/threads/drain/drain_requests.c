@@ -155,7 +155,7 @@ void torsh_drain_check_exit_begin(struct drain *drain, struct target *target)
 		torsh_exit_begin_reply(target);
 }
 
-/* Returns true once the exiting process has what it asked for of EXIT_VERDICTS. */
+/* Returns true once the exiting process has its verdicts, or none are due. */
 static bool is_judged(struct drain *drain, struct target *target)
 {
 	struct reachability *reachability = target->reachability;

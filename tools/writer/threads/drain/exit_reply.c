@@ -41,10 +41,13 @@ static void answer(_Atomic uint32_t *word)
 /* Returns whether Yama lets only ancestors read a process, and those that it names. */
 static bool must_be_named(void)
 {
-	FILE *in = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = 0;
+	static int scope = -1; /* of the machine; -1: not read yet */
+	FILE *in;
 
-	if (in && fscanf(in, "%d", &scope) != 1)
+	if (scope >= 0)
+		return scope == 1;
+	in = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	if (!in || fscanf(in, "%d", &scope) != 1)
 		scope = 0;
 	if (in)
 		fclose(in);

@@ -46,6 +46,14 @@ static void emit_capacity(struct json_writer *json, const struct whatif_view *vi
 	torsh_json_end_object(json);
 }
 
+static void emit_assumptions(struct json_writer *json, const struct whatif_answer *answer)
+{
+	torsh_json_begin_array(json, "assumptions");
+	for (size_t i = 0; i < answer->assumptions.n; i++)
+		torsh_json_put_text(json, NULL, answer->assumptions.items[i]);
+	torsh_json_end_array(json);
+}
+
 static void emit_device(struct json_writer *json, const struct whatif_view *view,
 			const struct whatif_answer *answer)
 {
@@ -60,11 +68,17 @@ static void emit_device(struct json_writer *json, const struct whatif_view *view
 	torsh_json_put_bool(json, "is_reliable", torsh_whatif_is_reliable(answer));
 	emit_sums(json, "predicted", &answer->predicted);
 	emit_capacity(json, view, answer);
-	torsh_json_begin_array(json, "assumptions");
-	for (size_t i = 0; i < answer->assumptions.n; i++)
-		torsh_json_put_text(json, NULL, answer->assumptions.items[i]);
-	torsh_json_end_array(json);
+	emit_assumptions(json, answer);
 	torsh_json_end_object(json);
+}
+
+/* The members of the first device, for readers of runs that have one. */
+static void emit_first(struct json_writer *json, const struct whatif_answer *answer)
+{
+	emit_sums(json, "recorded", &answer->recorded);
+	emit_sums(json, "replayed", &answer->replayed);
+	emit_sums(json, "predicted", &answer->predicted);
+	emit_assumptions(json, answer);
 }
 
 void torsh_whatif_json(const struct whatif_view *view)
@@ -80,6 +94,8 @@ void torsh_whatif_json(const struct whatif_view *view)
 	torsh_json_put_text(&json, "allocator", view->request.allocator);
 	torsh_json_put_text(&json, "checkpoint", view->question.checkpoint);
 	torsh_json_end_object(&json);
+	if (view->whatif.n)
+		emit_first(&json, &view->whatif.items[0]);
 	torsh_json_begin_lines(&json, "devices");
 	for (size_t i = 0; i < view->whatif.n; i++)
 		emit_device(&json, view, &view->whatif.items[i]);

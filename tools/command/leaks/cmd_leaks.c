@@ -208,8 +208,9 @@ static const char *reason_of(const struct recorded_process *process)
 	if (process->heap.sampled_every)
 		return "blocks are sampled";
 	torsh_recording_end_name(process, end, sizeof(end));
-	return strncmp(end, "exit", 4) ? "it did not end by exit"
-				       : "it ended without waiting for that";
+	return strncmp(end, "exit", 4)
+		       ? "it did not end by an exit, at which its memory is read"
+		       : "TORSH_PROFILER_REACHABILITY was 0, or its writer was not ready";
 }
 
 char *torsh_leaks_why_unjudged(const struct leaks_view *view)
@@ -219,7 +220,7 @@ char *torsh_leaks_why_unjudged(const struct leaks_view *view)
 	if (view->leaks.device)
 		return torsh_need_text("memory of devices is not judged");
 	if (view->leaks.at_exec)
-		return torsh_need_text("an exec is not waited for");
+		return torsh_need_text("memory is read at exits only");
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		const struct recorded_process *process = reading->processes[i];
 		const struct recorded_verdicts *verdicts = &process->verdicts;

@@ -386,7 +386,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 	print_window(leaks);
 	print_leaking(view);
 	if (why_unjudged && leaks->blocks && !leaks->device && !leaks->at_exec)
-		printf("which of it is lost was not judged: %s\n", why_unjudged);
+		printf("not judged what of it is lost and what is kept: %s\n", why_unjudged);
 	if (!leaks->device)
 		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes,
 					 PROCESSES_SHOWN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Serves requests on two threads by torsh.h: each round, both are in one at the same time. One of
- * them tells of what it does inside as of a request, too.
+ * them reports what it does inside as a request, too.
  */
 #include <pthread.h>
 

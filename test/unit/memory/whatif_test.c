@@ -86,7 +86,7 @@ static void sizes_that_give_another_block_are_corrected(void **state)
 	torsh_allocator_settings_default(&settings);
 	alloc(1, 12 * MIB, 0);
 	alloc(2, 12 * MIB, 0);
-	trace.blocks[0].bytes = 11 * MIB + 1; /* can have been asked for: it is not split */
+	trace.blocks[0].bytes = 11 * MIB + 1; /* can be the requested size: it is not split */
 	trace.blocks[1].bytes = 10 * MIB; /* would be split */
 	torsh_replay_fit(&trace, &settings);
 	assert_int_equal(trace.blocks[0].bytes, 11 * MIB + 1);
@@ -247,7 +247,7 @@ static void shapes_of_results_are_known(void **state)
 }
 
 /*
- * What PyTorch 2.15.0+cu132 asked for on a simulated device with 132 multiprocessors of 2048
+ * What PyTorch 2.15.0+cu132 requested on a simulated device with 132 multiprocessors of 2048
  * threads, without its counters of blocks.
  */
 static void sums_over_many_rows_need_memory_for_parts(void **state)

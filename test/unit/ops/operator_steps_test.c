@@ -143,7 +143,7 @@ static void backward_passes_mark_steps_without_batches(void **state)
 	assert_int_equal(prepass.items[0].steps.items[1].end_ns, 3100);
 }
 
-/* One more than there are batches: the DataLoader says then that it has none. */
+/* One more than there are batches: the DataLoader reports its end then. */
 static void a_batch_that_is_not_there_is_no_step(void **state)
 {
 	uint32_t record = 1;

@@ -149,7 +149,7 @@ static void requests_have_many_ranges(void **state)
 	expect_totals(calls, forward_ns);
 }
 
-/* A handler says what its middleware has said already. */
+/* A handler reports what its middleware has reported already. */
 static void inner_ranges_are_part_of_the_outer_one(void **state)
 {
 	const struct steps *steps;

@@ -181,7 +181,7 @@ static void layers_are_no_steps(void **state)
 		{"40*{[e 4*{nqkvo} nh]}", .95, 1},
 		{"40*{[e 12*{nqkvo} nh]}", .95, 1},
 		{"20*{[er 8*{nqkvonuud}h]}", .95, 1},
-		/* Nothing but layers: modules say which of them belong together. */
+		/* Nothing but layers: modules show which of them belong together. */
 		{"40*{[M 30*{ab}]}", 1, 1},
 		{"3*{[M 96*{nqkvo}h]}", 1, 1},
 	};
@@ -226,7 +226,7 @@ static void some_steps_may_differ(void **state)
 		{"10*{[abcdefgh]}[abcdgh]10*{[abcdefgh]}", .9, .98},
 		/* Every tenth one also logs. */
 		{"8*{9*{[abcdefgh]}[abcdefgh]l}", .9, 1},
-		/* All differ: a module says that they are steps, with little certainty. */
+		/* All differ: a module shows that they are steps, with little certainty. */
 		{"[Ma][Mab][Mabc][Mabcd][Mabcde][Mabcdef]", 0, .1},
 		{"20*{[Mab][Mac]}", 1, 1},
 	};

@@ -18,7 +18,7 @@ struct whatif_view {
 	struct whatif whatif;
 };
 
-/* Whether anything but the recorded run itself was asked for. */
+/* Whether anything but the recorded run itself was requested. */
 static inline bool torsh_whatif_has_change(const struct whatif_view *view)
 {
 	return view->request.batch || view->request.allocator || view->question.checkpoint;

@@ -17,7 +17,7 @@ struct allocator_settings {
 	bool is_native; /* false: a back end that the model doesn't have, cudaMallocAsync */
 	uint64_t max_split_bytes; /* UINT64_MAX: every block is split */
 	uint64_t
-		max_rounding_bytes; /* how much larger a block of that size may be than asked for */
+		max_rounding_bytes; /* how much larger a block of that size may be than requested */
 	double collection_threshold; /* a part of the capacity; 0: no collection */
 	uint64_t roundup_divisions[ROUNDUP_INTERVALS]; /* of a power of two; 0: 512 bytes */
 };

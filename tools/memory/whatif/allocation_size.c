@@ -7,14 +7,14 @@
 
 #define BLOCK_GRANULE UINT64_C(512)
 #define SPLIT_MIN (UINT64_C(1) << 20) /* larger blocks may have up to so much that isn't used */
-#define OPERATORS_MAX 8 /* that are asked, from the innermost outwards */
+#define OPERATORS_MAX 8 /* that are queried, from the innermost outwards */
 
 static uint64_t round_up(uint64_t bytes)
 {
 	return (bytes + BLOCK_GRANULE - 1) / BLOCK_GRANULE * BLOCK_GRANULE;
 }
 
-/* What is known of a block from the operators that are asked in turn. */
+/* What is known of a block from the operators that are queried in turn. */
 struct search {
 	const struct batch *batch;
 	uint64_t block_bytes;
@@ -142,7 +142,7 @@ static bool fit_parts(const struct search *search, struct allocation_size *found
 	return true;
 }
 
-/* Returns true if the operator says what the block is. */
+/* Returns true if the operator shows what the block is. */
 static bool ask(struct search *search, const struct span *span, struct allocation_size *found)
 {
 	struct result_shape result;
@@ -178,7 +178,7 @@ static bool is_gradient(const struct search *search, const struct span *span)
 		torsh_batch_has_parameter_of(search->batch, search->block_bytes / 2));
 }
 
-/* What no operator says: an input with the batch is taken to be the reason for the size. */
+/* What no operator shows: an input with the batch is taken to be the reason for the size. */
 static enum size_part assume(const struct search *search, const struct span *innermost)
 {
 	if (!search->has_tensors)

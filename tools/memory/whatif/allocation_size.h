@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What an operator asked the allocator for, by the shapes of its inputs, and whether that grows
+ * What an operator requested of the allocator, by the shapes of its inputs, and whether that grows
  * with the batch: the block that it got can be larger.
  */
 #ifndef TORSH_MEMORY_WHATIF_ALLOCATION_SIZE_H
@@ -27,7 +27,7 @@ enum size_part {
 };
 
 struct allocation_size {
-	uint64_t bytes; /* what was asked for */
+	uint64_t bytes; /* the requested size */
 	enum size_part part;
 	struct reduction reduction; /* that the block is the result or has parts of */
 	bool is_parts;

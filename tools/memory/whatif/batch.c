@@ -175,7 +175,7 @@ static void count_leading(struct batch *batch, int64_t size)
 	batch->leading[batch->n_leading++] = (struct dimension_count){.size = size, .n = 1};
 }
 
-/* Whether the text of a tensor says that it is on a device with data. */
+/* Whether the text of a tensor has it on a device with data. */
 static bool is_on_device(const struct input *input)
 {
 	return input->kind == INPUT_TENSOR && !input->is_meta &&

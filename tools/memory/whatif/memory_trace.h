@@ -23,7 +23,7 @@ struct trace_change {
 
 struct trace_block {
 	uint64_t recorded_bytes; /* of the block that PyTorch gave out */
-	uint64_t bytes; /* to allocate: first what was asked for, as far as it is known */
+	uint64_t bytes; /* to allocate: first the requested size, as far as it is known */
 	enum size_part part; /* whether that grows with the batch */
 	struct reduction reduction; /* of which the block is the result, or has parts */
 	bool is_parts;

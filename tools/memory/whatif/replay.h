@@ -20,7 +20,7 @@ struct replay torsh_replay(const struct memory_trace *trace,
 
 /*
  * Correct the sizes of the trace's blocks by the recorded run: where the model would give a block
- * of another size than was recorded, the recorded size was asked for.
+ * of another size than was recorded, the recorded size was requested.
  */
 void torsh_replay_fit(struct memory_trace *trace, const struct allocator_settings *settings);
 

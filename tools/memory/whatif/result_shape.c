@@ -99,7 +99,7 @@ static bool create(struct result_shape *result, const struct batch *batch,
 		result->shape.dims[i] = list[i + 1].integer;
 	}
 	result->has_batch = torsh_batch_dimension(batch, &result->shape) != BATCH_NONE;
-	/* One dimension of bytes or of parts in one piece says nothing about what is inside. */
+	/* One dimension of bytes or of parts in one piece has nothing about what is inside. */
 	return result->shape.n != 1 || result->has_batch;
 }
 

@@ -14,7 +14,7 @@
 
 struct whatif_question {
 	const struct allocator_settings *settings; /* NULL: those of the recorded run */
-	uint64_t capacity_bytes; /* 0: not asked */
+	uint64_t capacity_bytes; /* 0: not given */
 	double batch_factor; /* 0: the recorded batch */
 	const char *checkpoint; /* modules to checkpoint, by class or path; NULL: none */
 };

@@ -231,7 +231,7 @@ void torsh_repeats_find(struct repeats *repeats, const struct op_place *places, 
 
 	*repeats = (struct repeats){0};
 	torsh_symbols_make(&symbols, places, n);
-	/* A call of a module says where a repetition begins. */
+	/* A call of a module shows where a repetition begins. */
 	if (!find_by(repeats, &symbols, true))
 		find_by(repeats, &symbols, false);
 	torsh_symbols_free(&symbols);

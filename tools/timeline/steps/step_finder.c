@@ -126,7 +126,7 @@ static void step_between(struct steps *steps, const struct moments *moments, uin
 				i + 1 < moments->n ? moments->items[i + 1].start_ns : last_ns);
 }
 
-/* The program's marks have numbers, and nothing says how long the last step goes on. */
+/* The program's marks have numbers, and nothing shows how long the last step goes on. */
 static void step_by_marks(struct steps *steps, const struct moments *moments, uint64_t last_ns)
 {
 	for (size_t i = 0; i < moments->n; i++)
@@ -142,7 +142,7 @@ static void step_by_profiler(struct steps *steps, const struct moments *moments)
 }
 
 /*
- * A batch that no operator used is none: the DataLoader was asked for one more and had none. Where
+ * A batch that no operator used is none: one more was requested of the DataLoader, which had none. Where
  * no operators use batches at all, each is one.
  */
 static void step_by_batches(struct steps *steps, const struct moments *moments, uint64_t last_ns)

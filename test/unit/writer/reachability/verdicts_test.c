@@ -47,7 +47,7 @@ static uint64_t any_word(uint64_t *random)
 	}
 }
 
-/* Mark what the word leads to, as the definition says. */
+/* Mark what the word leads to, by the definition. */
 static void search(const struct memory *memory, uint64_t word, bool with_interior, uint8_t *marks,
 		   uint8_t mark)
 {

@@ -10,6 +10,8 @@
 #include "tools/writer/input/target.h"
 #include "tools/writer/reachability/allocator_maps.h"
 
+#define LARGE_SHARE 65536u /* of all that is kept: most sites of a large program keep less */
+
 /* A site's kept blocks. */
 struct kept {
 	uint32_t site, block; /* one of them */
@@ -21,12 +23,39 @@ static bool is_kept(uint8_t verdict)
 	return verdict == VERDICT_REACHABLE || verdict == VERDICT_POSSIBLE;
 }
 
-/* Returns the kept blocks of the sites that have any; *n_sites becomes their number. */
+/* Move the sites that keep at least so many bytes to the front; returns their number. */
+static uint32_t put_large_first(struct kept *kept, uint32_t n, uint64_t least)
+{
+	uint32_t n_large = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct kept of = kept[i];
+
+		if (of.bytes < least)
+			continue;
+		kept[i] = kept[n_large];
+		kept[n_large++] = of;
+	}
+	return n_large;
+}
+
+static int compare_kept(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+/*
+ * Returns the kept blocks of the sites that have any, first of those that keep most; *n_sites
+ * becomes their number, or that of the large ones, if these are enough.
+ */
 static struct kept *sum_kept(const struct block_index *index, const struct verdicts *verdicts,
 			     uint32_t *n_sites)
 {
-	uint32_t n = 0;
 	struct kept *kept = torsh_memory_new(*n_sites, sizeof(*kept));
+	uint64_t bytes = 0;
+	uint32_t n, n_large;
 
 	for (uint32_t i = 0; i < index->n; i++) {
 		struct kept *of = &kept[index->blocks[i].site];
@@ -36,20 +65,13 @@ static struct kept *sum_kept(const struct block_index *index, const struct verdi
 		of->site = index->blocks[i].site;
 		of->block = i;
 		of->bytes += torsh_block_size(&index->blocks[i]);
+		bytes += torsh_block_size(&index->blocks[i]);
 	}
-	for (uint32_t i = 0; i < *n_sites; i++) {
-		if (kept[i].bytes)
-			kept[n++] = kept[i];
-	}
-	*n_sites = n;
+	n = put_large_first(kept, *n_sites, 1);
+	n_large = put_large_first(kept, n, bytes / LARGE_SHARE);
+	*n_sites = n_large < HOLDERS_MAX ? n : n_large;
+	qsort(kept, *n_sites, sizeof(*kept), compare_kept);
 	return kept;
-}
-
-static int compare_kept(const void *a, const void *b)
-{
-	const struct kept *x = a, *y = b;
-
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
 /* ---- roots ----------------------------------------------------------------------------------- */
@@ -151,7 +173,6 @@ void torsh_holders_add(struct holders *holders, const struct scan *scan,
 	uint32_t n_sites = target->state.heap.n_sites;
 	struct kept *kept = sum_kept(graph->index, verdicts, &n_sites);
 
-	qsort(kept, n_sites, sizeof(*kept), compare_kept);
 	for (uint32_t i = 0; i < n_sites && i < HOLDERS_MAX; i++) {
 		struct holder holder = {.site = kept[i].site};
 

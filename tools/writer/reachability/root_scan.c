@@ -48,7 +48,7 @@ static uint64_t begin_of(const struct scan *scan, uint32_t number)
 
 static bool is_root(const struct memory_area *area)
 {
-	return area->is_readable && !area->is_agents && !area->is_device &&
+	return area->is_readable && !area->is_agents && !area->is_device && area->has_own_pages &&
 	       (!area->is_shared || area->is_writable) && (!area->is_file || !area->is_shared);
 }
 
@@ -131,12 +131,19 @@ static void take_blocks(void *context, uint64_t address, uint64_t *words, size_t
 		uint64_t from = (index->blocks[i].address + 7) & ~UINT64_C(7);
 		uint64_t to = index->blocks[i].address + torsh_block_size(&index->blocks[i]);
 
-		from = from > address ? from : address;
+		bool is_begin = from >= address;
+		const uint64_t *first;
+
+		from = is_begin ? from : address;
 		to = to < end ? to & ~UINT64_C(7) : end;
-		if (from < to)
-			torsh_pointer_graph_add_words(scan->graph, i,
-						      words + (from - address) / sizeof(*words),
-						      (to - from) / sizeof(*words));
+		if (from >= to)
+			continue;
+		first = words + (from - address) / sizeof(*words);
+		if (is_begin)
+			torsh_object_begins_note(scan->begins, i,
+						 torsh_block_size(&index->blocks[i]), first,
+						 (to - from) / sizeof(*words));
+		torsh_pointer_graph_add_words(scan->graph, i, first, (to - from) / sizeof(*words));
 	}
 	scan->go_on(scan->context);
 }
@@ -156,82 +163,65 @@ static int scan_blocks(struct scan *scan)
 
 #define N_AT_ONCE 512u
 
-/* What is at a pointer, and at the begin of its block. */
-struct sight {
-	uint64_t at[2], begin;
+/* Pointers to places where a later base class may begin. */
+struct places {
+	const struct doubtful_pointer *pointers[N_AT_ONCE];
+	size_t n;
 };
 
-static bool is_constant_of_module(const struct scan *scan, uint64_t address)
+/* Read what is at the places; those that can't be read are none. */
+static void settle_places(struct scan *scan, struct places *places)
 {
-	const struct memory_area *area = torsh_memory_areas_find(scan->areas, address);
+	uint64_t words[N_AT_ONCE] = {0};
+	struct iovec local[N_AT_ONCE], remote[N_AT_ONCE];
 
-	return area && area->is_file && !area->is_writable;
-}
-
-/* A Python object behind the header that the garbage collector gives it. */
-static bool is_python_object(const struct scan *scan, uint64_t offset, const struct sight *sight)
-{
-	return (offset == 16 || offset == 32) && sight->at[0] && sight->at[0] >> 62 == 0 &&
-	       sight->at[1] && sight->at[1] % 8 == 0 &&
-	       torsh_memory_areas_find(scan->areas, sight->at[1]);
-}
-
-/*
- * The cases that Valgrind knows by heuristics: C++ arrays behind their number of items, memory
- * behind its length, and a later base class, which has a table of virtual functions as the first
- * one has.
- */
-static bool is_begin(const struct scan *scan, const struct indexed_block *block, uint64_t offset,
-		     const struct sight *sight)
-{
-	uint64_t size = torsh_block_size(block);
-
-	if (offset == 8 && sight->begin &&
-	    (sight->begin == size - 8 || (size > 8 && (size - 8) % sight->begin == 0)))
-		return true;
-	return is_python_object(scan, offset, sight) ||
-	       (is_constant_of_module(scan, sight->begin) &&
-		is_constant_of_module(scan, sight->at[0]));
-}
-
-static void settle(struct scan *scan, const struct doubtful_pointer *pointers, size_t n)
-{
-	const struct block_index *index = scan->graph->index;
-	struct sight sights[N_AT_ONCE] = {{{0}, 0}};
-	struct iovec local[2 * N_AT_ONCE], remote[2 * N_AT_ONCE];
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t block = scan->graph->pointers[pointers[i].number].block;
-
-		local[2 * i] = (struct iovec){sights[i].at, sizeof(sights[i].at)};
-		remote[2 * i] = (struct iovec){(void *)(uintptr_t)pointers[i].address,
-					       sizeof(sights[i].at)};
-		local[2 * i + 1] = (struct iovec){&sights[i].begin, sizeof(sights[i].begin)};
-		remote[2 * i + 1] = (struct iovec){(void *)(uintptr_t)index->blocks[block].address,
-						   sizeof(sights[i].begin)};
+	for (size_t i = 0; i < places->n; i++) {
+		local[i] = (struct iovec){&words[i], sizeof(words[i])};
+		remote[i] = (struct iovec){(void *)(uintptr_t)places->pointers[i]->address,
+					   sizeof(words[i])};
 	}
-	process_vm_readv(scan->reader->pid, local, 2 * n, remote, 2 * n, 0);
-	for (size_t i = 0; i < n; i++) {
-		const struct indexed_block *block =
-			&index->blocks[scan->graph->pointers[pointers[i].number].block];
-
-		if (is_begin(scan, block, pointers[i].address - block->address, &sights[i]))
-			torsh_pointer_graph_settle(scan->graph, &pointers[i]);
+	process_vm_readv(scan->reader->pid, local, places->n, remote, places->n, 0);
+	for (size_t i = 0; i < places->n; i++) {
+		if (words[i] && torsh_object_begins_is_table(scan->begins, words[i]))
+			torsh_pointer_graph_settle(scan->graph, places->pointers[i]);
 	}
+	places->n = 0;
+	scan->go_on(scan->context);
+}
+
+static void settle_doubtful(struct scan *scan)
+{
+	struct pointer_graph *graph = scan->graph;
+	struct places places = {.n = 0};
+
+	for (size_t i = 0; i < graph->n_doubtful; i++) {
+		const struct doubtful_pointer *pointer = &graph->doubtful[i];
+		uint32_t block = graph->pointers[pointer->number].block;
+		uint64_t offset = pointer->address - graph->index->blocks[block].address;
+
+		if (torsh_object_begins_at(scan->begins, block, offset))
+			torsh_pointer_graph_settle(graph, pointer);
+		else if (torsh_object_begins_with_table(scan->begins, block))
+			places.pointers[places.n++] = pointer;
+		if (places.n == N_AT_ONCE)
+			settle_places(scan, &places);
+	}
+	settle_places(scan, &places);
 }
 
 int torsh_scan(struct scan *scan)
 {
-	struct pointer_graph *graph = scan->graph;
-	int result = scan_roots(scan);
+	struct object_begins begins;
+	int result;
 
+	torsh_object_begins_create(&begins, scan->areas, scan->graph->index->n);
+	scan->begins = &begins;
+	result = scan_roots(scan);
 	if (!result)
 		result = scan_blocks(scan);
-	for (size_t i = 0; !result && i < graph->n_doubtful; i += N_AT_ONCE) {
-		size_t n = graph->n_doubtful - i < N_AT_ONCE ? graph->n_doubtful - i : N_AT_ONCE;
-
-		settle(scan, graph->doubtful + i, n);
-		scan->go_on(scan->context);
-	}
+	if (!result)
+		settle_doubtful(scan);
+	torsh_object_begins_destroy(&begins);
+	scan->begins = NULL;
 	return result;
 }

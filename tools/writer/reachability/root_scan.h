@@ -10,6 +10,7 @@
 #include "tools/writer/reachability/heap_ranges.h"
 #include "tools/writer/reachability/image/memory_areas.h"
 #include "tools/writer/reachability/image/memory_reader.h"
+#include "tools/writer/reachability/object_begins.h"
 #include "tools/writer/reachability/pointer_graph.h"
 #include "tools/writer/reachability/image/stopped_threads.h"
 
@@ -19,6 +20,7 @@ struct scan {
 	const struct heap_ranges *heap;
 	const struct stopped_threads *threads;
 	struct pointer_graph *graph;
+	struct object_begins *begins; /* used by torsh_scan */
 	void (*go_on)(void *context); /* called now and then */
 	void *context;
 };

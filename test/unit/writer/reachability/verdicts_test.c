@@ -199,6 +199,7 @@ static void areas_are_read_as_the_kernel_prints_them(void **state)
 		"55d0c1000000-55d0c1021000 rw-p 00000000 00:00 0                     [heap]\n",
 		"7f0000000000-7f0000001000 rw-s 00000000 00:01 5                     /dev/nvidia0\n",
 		"7f0000002000-7f0000003000 rw-p 00000000 00:00 0 \n",
+		"Rss:                   4 kB\n",
 		"VmFlags: rd wr mr mw me ac sd wf\n",
 		"7f0000004000-7f0000005000 rw-p 00001000 08:01 9                     /x/libtorshagent.so\n",
 		"7f0000005000-7f0000006000 rw-p 00000000 00:00 0 \n",
@@ -210,6 +211,9 @@ static void areas_are_read_as_the_kernel_prints_them(void **state)
 		torsh_memory_areas_add_line(&areas, lines[i], "/libtorshagent.so");
 	assert_int_equal(areas.n, 7);
 	assert_string_equal(areas.items[0].path, "/tmp/a b/prog");
+	/* Its pages are the file's, as far as these lines go; that of the device is not counted. */
+	assert_false(areas.items[0].has_own_pages);
+	assert_true(areas.items[4].has_own_pages && !areas.items[5].has_own_pages);
 	assert_int_equal(areas.items[0].file_offset, 0x2000);
 	assert_true(areas.items[0].is_file && !areas.items[1].is_file);
 	assert_string_equal(areas.items[1].path, "/tmp/a b/prog");

@@ -54,6 +54,23 @@ static char *path_of(const struct memory_areas *areas, const struct memory_area 
 	return NULL;
 }
 
+static bool is_number_of(const char *line, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(line, name, n) && strtoull(line + n, NULL, 10);
+}
+
+/* Add what a line below the area's has. */
+static void add_detail(struct memory_area *area, const char *line)
+{
+	if (is_number_of(line, area->is_file ? "Anonymous:" : "Rss:") ||
+	    is_number_of(line, "Swap:"))
+		area->has_own_pages = true;
+	else if (!strncmp(line, "VmFlags:", 8) && strstr(line, WIPED_ON_FORK))
+		area->is_agents = true;
+}
+
 void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
 				 const char *agent_file)
 {
@@ -63,8 +80,8 @@ void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &area.begin,
 		   &area.end, permissions, &area.file_offset, &at) < 4) {
-		if (areas->n && !strncmp(line, "VmFlags:", 8) && strstr(line, WIPED_ON_FORK))
-			areas->items[areas->n - 1].is_agents = true;
+		if (areas->n)
+			add_detail(&areas->items[areas->n - 1], line);
 		return;
 	}
 	line += at;

@@ -19,6 +19,8 @@ struct memory_area {
 	bool is_device; /* of a file that is not regular: reading it may do something */
 	/* of the agent: its file, or pages that a forked child gets zeroed */
 	bool is_agents;
+	/* the process has touched pages of it, and changed some if it is of a file */
+	bool has_own_pages;
 	/* of the file, also of data of a module that are not in it; NULL: none. The areas own it */
 	char *path;
 	uint64_t file_offset; /* of begin */

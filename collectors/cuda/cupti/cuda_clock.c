@@ -261,8 +261,9 @@ static struct era *find_era(uint64_t stamp, uint64_t *moment)
 /* With the lock, as all that follows. */
 static bool has_rate(const struct era *era)
 {
-	return era->is_own || reading_at(era, era->n_readings - 1)->monotonic_ns -
-				      era->first.monotonic_ns >= RATE_NS;
+	return era->is_own ||
+	       reading_at(era, era->n_readings - 1)->monotonic_ns - era->first.monotonic_ns >=
+		       RATE_NS;
 }
 
 /*

@@ -61,8 +61,8 @@ static void expect_five_microseconds(void)
 	uint64_t at_ns = torsh_cuda_monotonic_ns(), start = at_ns / 10 * UNITS_A_NS, begin_ns,
 		 duration_ns;
 
-	assert_true(torsh_cuda_clock_span(start, start + 500 * UNITS_A_NS, &begin_ns,
-					  &duration_ns));
+	assert_true(
+		torsh_cuda_clock_span(start, start + 500 * UNITS_A_NS, &begin_ns, &duration_ns));
 	assert_in_range(duration_ns, 4950, 5050);
 	assert_in_range(begin_ns, at_ns - 5000, at_ns + 5000);
 }

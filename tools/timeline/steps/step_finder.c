@@ -142,8 +142,8 @@ static void step_by_profiler(struct steps *steps, const struct moments *moments)
 }
 
 /*
- * A batch that no operator used is none: one more was requested of the DataLoader, which had none. Where
- * no operators use batches at all, each is one.
+ * A batch that no operator used is none: one more was requested of the DataLoader, which had none.
+ * Where no operators use batches at all, each is one.
  */
 static void step_by_batches(struct steps *steps, const struct moments *moments, uint64_t last_ns)
 {

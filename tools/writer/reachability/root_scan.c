@@ -46,10 +46,11 @@ static uint64_t begin_of(const struct scan *scan, uint32_t number)
 	return kept ? kept : area->begin;
 }
 
+/* Memory that processes share has no addresses of one of them. */
 static bool is_root(const struct memory_area *area)
 {
-	return area->is_readable && !area->is_agents && !area->is_device && area->has_own_pages &&
-	       (!area->is_shared || area->is_writable) && (!area->is_file || !area->is_shared);
+	return area->is_readable && !area->is_shared && !area->is_agents && !area->is_device &&
+	       area->has_own_pages;
 }
 
 static bool is_glibc(const struct memory_area *area)

@@ -2,7 +2,7 @@
 /*
  * Reads the roots of a stopped process, and then its blocks, into a graph. Roots are what the
  * program can reach without a block: registers, stacks above their pointers, data of modules,
- * thread-local storage, and all other memory that it can read and that is no allocator's.
+ * thread-local storage, and all other private memory that it can read and that is no allocator's.
  */
 #ifndef TORSH_WRITER_REACHABILITY_ROOT_SCAN_H
 #define TORSH_WRITER_REACHABILITY_ROOT_SCAN_H

@@ -126,22 +126,18 @@ static uint64_t find_way(struct holder *holder, const struct pointer_graph *grap
 			 const struct verdicts *verdicts, uint32_t block)
 {
 	const struct indexed_block *blocks = graph->index->blocks;
-	uint32_t n = 0;
-	size_t parent;
+	uint32_t n = 0, last = block;
 
-	for (;; n++) {
+	for (; block != NO_BLOCK; n++, block = torsh_verdicts_parent(verdicts, last)) {
 		uint32_t at = n < HOLDER_BLOCKS ? n : HOLDER_BLOCKS / 2 + n % (HOLDER_BLOCKS / 2);
 
 		holder->sites[at] = blocks[block].site;
 		holder->bytes[at] = torsh_block_size(&blocks[block]);
-		parent = verdicts->parents[block];
-		if (parent - 1 < graph->n_roots)
-			break;
-		block = torsh_pointer_graph_source(graph, parent - 1);
+		last = block;
 	}
-	holder->n_blocks = n + 1 < HOLDER_BLOCKS ? n + 1 : HOLDER_BLOCKS;
-	holder->n_left_out = n + 1 - holder->n_blocks;
-	return graph->root_addresses[parent - 1];
+	holder->n_blocks = n < HOLDER_BLOCKS ? n : HOLDER_BLOCKS;
+	holder->n_left_out = n - holder->n_blocks;
+	return graph->root_addresses[verdicts->parents[last] - 1];
 }
 
 static void reverse(struct holder *holder)

@@ -135,23 +135,6 @@ void torsh_pointer_graph_end(struct pointer_graph *graph)
 	pass_blocks(graph, graph->index->n);
 }
 
-uint32_t torsh_pointer_graph_source(const struct pointer_graph *graph, size_t pointer)
-{
-	uint32_t from = 0, to = graph->index->n;
-
-	if (pointer < graph->n_roots)
-		return NO_BLOCK;
-	while (from + 1 < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (graph->firsts[middle] <= pointer)
-			from = middle;
-		else
-			to = middle;
-	}
-	return from;
-}
-
 void torsh_pointer_graph_settle(struct pointer_graph *graph, const struct doubtful_pointer *pointer)
 {
 	graph->pointers[pointer->number].is_interior = false;

@@ -73,9 +73,6 @@ void torsh_pointer_graph_add_words(struct pointer_graph *graph, uint32_t block,
 /* Call after the last word. */
 void torsh_pointer_graph_end(struct pointer_graph *graph);
 
-/* Returns the block in which a pointer is; NO_BLOCK: it is a root's. */
-uint32_t torsh_pointer_graph_source(const struct pointer_graph *graph, size_t pointer);
-
 /* The doubtful pointer leads to the begin of an object. */
 void torsh_pointer_graph_settle(struct pointer_graph *graph,
 				const struct doubtful_pointer *pointer);

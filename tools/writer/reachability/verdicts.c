@@ -30,15 +30,27 @@ static void mark(struct marking *marking, uint32_t block, enum verdict verdict, 
 	marking->frontier[marking->n++] = block;
 }
 
-/* Mark what these pointers lead to; with_interior: also what they only lead to the inside of. */
-static void follow(struct marking *marking, size_t first, size_t end, bool with_interior,
-		   enum verdict verdict)
+/* Mark what the roots' pointers lead to; with_interior: also what they lead to the inside of. */
+static void follow_roots(struct marking *marking, bool with_interior, enum verdict verdict)
 {
 	const struct pointer *pointers = marking->graph->pointers;
 
-	for (size_t i = first; i < end; i++) {
+	for (size_t i = 0; i < marking->graph->n_roots; i++) {
 		if (with_interior || !pointers[i].is_interior)
 			mark(marking, pointers[i].block, verdict, i + 1);
+	}
+}
+
+/* Likewise for a block's pointers. */
+static void follow(struct marking *marking, uint32_t block, bool with_interior,
+		   enum verdict verdict)
+{
+	const struct pointer_graph *graph = marking->graph;
+
+	for (size_t i = graph->firsts[block]; i < graph->firsts[block + 1]; i++) {
+		if (with_interior || !graph->pointers[i].is_interior)
+			mark(marking, graph->pointers[i].block, verdict,
+			     graph->n_roots + 1 + block);
 	}
 }
 
@@ -53,8 +65,7 @@ static void flood(struct marking *marking, bool with_interior, enum verdict verd
 
 		if (ahead < marking->n)
 			__builtin_prefetch(&firsts[marking->frontier[ahead]]);
-
-		follow(marking, firsts[block], firsts[block + 1], with_interior, verdict);
+		follow(marking, block, with_interior, verdict);
 	}
 }
 
@@ -63,11 +74,10 @@ static void flood_possible(struct marking *marking)
 {
 	const struct pointer_graph *graph = marking->graph;
 
-	follow(marking, 0, graph->n_roots, true, VERDICT_POSSIBLE);
+	follow_roots(marking, true, VERDICT_POSSIBLE);
 	for (uint32_t i = 0; i < graph->index->n; i++) {
 		if (marking->verdicts[i] == VERDICT_REACHABLE)
-			follow(marking, graph->firsts[i], graph->firsts[i + 1], true,
-			       VERDICT_POSSIBLE);
+			follow(marking, i, true, VERDICT_POSSIBLE);
 	}
 	flood(marking, true, VERDICT_POSSIBLE);
 }
@@ -105,17 +115,21 @@ void torsh_verdicts_find(struct verdicts *verdicts, const struct pointer_graph *
 		.parents = torsh_memory_new(n, sizeof(*marking.parents)),
 	};
 
-	follow(&marking, 0, graph->n_roots, false, VERDICT_REACHABLE);
+	follow_roots(&marking, false, VERDICT_REACHABLE);
 	flood(&marking, false, VERDICT_REACHABLE);
 	flood_possible(&marking);
+	verdicts->n_kept = (uint32_t)marking.n;
 	divide_lost(&marking);
-	free(marking.frontier);
-	*verdicts = (struct verdicts){.of = marking.verdicts, .parents = marking.parents};
+	verdicts->of = marking.verdicts;
+	verdicts->parents = marking.parents;
+	verdicts->order = marking.frontier;
+	verdicts->n_roots = graph->n_roots;
 }
 
 void torsh_verdicts_free(struct verdicts *verdicts)
 {
 	free(verdicts->of);
 	free(verdicts->parents);
+	free(verdicts->order);
 	*verdicts = (struct verdicts){0};
 }

@@ -22,14 +22,27 @@ enum verdict {
 /* The verdicts of a graph's blocks. */
 struct verdicts {
 	uint8_t *of; /* enum verdict, by block */
-	/* by block: the pointer, + 1, by which it is reached in fewest steps; 0: none */
+	/*
+	 * by block: how it is reached in fewest steps: the pointer of a root + 1, or n_roots + 1 +
+	 * the block that points to it; 0: not
+	 */
 	uint32_t *parents;
+	size_t n_roots; /* pointers of roots */
+	uint32_t *order; /* the blocks; first those that are kept, each behind its parent */
+	uint32_t n_kept;
 };
 
+/* Returns the block through which the block is reached; NO_BLOCK: a root points to it, or none. */
+static inline uint32_t torsh_verdicts_parent(const struct verdicts *verdicts, uint32_t block)
+{
+	uint32_t parent = verdicts->parents[block];
+
+	return parent > verdicts->n_roots ? (uint32_t)(parent - verdicts->n_roots - 1) : NO_BLOCK;
+}
+
 /*
- * Find the verdicts; torsh_verdicts_free frees them. Of blocks
- * that only point to each other the one with the lowest address counts as lost, the others as lost
- * with it.
+ * Find the verdicts; torsh_verdicts_free frees them. Of blocks that only point to each other the
+ * one with the lowest address counts as lost, the others as lost with it.
  */
 void torsh_verdicts_find(struct verdicts *verdicts, const struct pointer_graph *graph);
 

@@ -11,24 +11,50 @@ static void free_holders(struct recorded_verdicts *verdicts)
 {
 	for (size_t i = 0; i < verdicts->n_holders; i++) {
 		free(verdicts->holders[i].path);
-		free(verdicts->holders[i].block_stacks);
-		free(verdicts->holders[i].block_bytes);
+		for (size_t k = 0; k < verdicts->holders[i].n_blocks; k++) {
+			free(verdicts->holders[i].blocks[k].name);
+			free(verdicts->holders[i].blocks[k].type);
+			free(verdicts->holders[i].blocks[k].table_module);
+		}
+		free(verdicts->holders[i].blocks);
 	}
 	free(verdicts->holders);
 	verdicts->holders = NULL;
 	verdicts->n_holders = 0;
 }
 
+static void free_python(struct recorded_python_heap *heap)
+{
+	for (size_t i = 0; i < heap->n_types; i++)
+		free(heap->types[i].name);
+	for (size_t i = 0; i < heap->n_owners; i++) {
+		free(heap->owners[i].name);
+		free(heap->owners[i].type);
+		free(heap->owners[i].file);
+	}
+	free(heap->types);
+	free(heap->owners);
+	*heap = (struct recorded_python_heap){0};
+}
+
 void torsh_load_forget_verdicts(struct recorded_verdicts *verdicts)
 {
 	free_holders(verdicts);
+	free_python(&verdicts->python);
 	free(verdicts->reason);
 	torsh_load_clear_rows(&verdicts->rows);
+}
+
+static char *text_or_null(const char *text)
+{
+	return *text ? torsh_need(strdup(text)) : NULL;
 }
 
 static void load_holder(struct recorded_holder *holder, const Torsh__Holder *row)
 {
 	size_t n = row->n_block_stack == row->n_block_bytes ? row->n_block_stack : 0;
+	bool is_named = row->n_block_name == n && row->n_block_type == n;
+	bool has_tables = row->n_block_table_module == n && row->n_block_table == n;
 
 	*holder = (struct recorded_holder){
 		.stack = row->stack,
@@ -37,14 +63,19 @@ static void load_holder(struct recorded_holder *holder, const Torsh__Holder *row
 		.address = row->address,
 		.tid = row->tid,
 		.left_out = row->left_out,
-		.block_stacks = torsh_need_items(NULL, 0, n, sizeof(*holder->block_stacks)),
-		.block_bytes = torsh_need_items(NULL, 0, n, sizeof(*holder->block_bytes)),
+		.blocks = torsh_need_items(NULL, 0, n, sizeof(*holder->blocks)),
 		.n_blocks = n,
 	};
-	if (!n)
-		return;
-	memcpy(holder->block_stacks, row->block_stack, n * sizeof(*holder->block_stacks));
-	memcpy(holder->block_bytes, row->block_bytes, n * sizeof(*holder->block_bytes));
+	for (size_t i = 0; i < n; i++)
+		holder->blocks[i] = (struct held_block){
+			.stack = row->block_stack[i],
+			.bytes = row->block_bytes[i],
+			.name = is_named ? text_or_null(row->block_name[i]) : NULL,
+			.type = is_named ? text_or_null(row->block_type[i]) : NULL,
+			.table_module =
+				has_tables ? text_or_null(row->block_table_module[i]) : NULL,
+			.table = has_tables ? row->block_table[i] : 0,
+		};
 }
 
 static void load_holders(struct recorded_verdicts *verdicts, const Torsh__Verdicts *row)
@@ -56,6 +87,59 @@ static void load_holders(struct recorded_verdicts *verdicts, const Torsh__Verdic
 	verdicts->n_holders = row->n_holder;
 	for (size_t i = 0; i < row->n_holder; i++)
 		load_holder(&verdicts->holders[i], row->holder[i]);
+}
+
+static void load_types(struct recorded_python_heap *heap, const Torsh__PythonHeap *row)
+{
+	heap->n_types = row->n_type;
+	heap->types = torsh_need_items(NULL, 0, heap->n_types, sizeof(*heap->types));
+	for (size_t i = 0; i < heap->n_types; i++)
+		heap->types[i] = (struct python_type_row){
+			.name = torsh_need(strdup(row->type[i])),
+			.objects = row->type_objects[i],
+			.bytes = row->type_bytes[i],
+			.lost_objects = row->type_lost_objects[i],
+			.lost_bytes = row->type_lost_bytes[i],
+		};
+}
+
+static void load_owners(struct recorded_python_heap *heap, const Torsh__PythonHeap *row)
+{
+	heap->n_owners = row->n_owner;
+	heap->owners = torsh_need_items(NULL, 0, heap->n_owners, sizeof(*heap->owners));
+	for (size_t i = 0; i < heap->n_owners; i++)
+		heap->owners[i] = (struct python_owner_row){
+			.name = torsh_need(strdup(row->owner[i])),
+			.type = torsh_need(strdup(row->owner_type[i])),
+			.file = text_or_null(row->owner_file[i]),
+			.objects = row->owner_objects[i],
+			.bytes = row->owner_bytes[i],
+		};
+}
+
+static void load_python(struct recording *recording, struct recorded_python_heap *heap,
+			const Torsh__PythonHeap *row)
+{
+	if (!row)
+		return;
+	if (row->n_type_objects != row->n_type || row->n_type_bytes != row->n_type ||
+	    row->n_type_lost_objects != row->n_type || row->n_type_lost_bytes != row->n_type ||
+	    row->n_owner_type != row->n_owner || row->n_owner_file != row->n_owner ||
+	    row->n_owner_objects != row->n_owner || row->n_owner_bytes != row->n_owner) {
+		recording->n_bad_rows++;
+		return;
+	}
+	free_python(heap);
+	*heap = (struct recorded_python_heap){
+		.is_there = true,
+		.at_ns = row->at_ns,
+		.pool_bytes = row->pool_bytes,
+		.pool_used_bytes = row->pool_used_bytes,
+		.objects = row->objects,
+		.bytes = row->bytes,
+	};
+	load_types(heap, row);
+	load_owners(heap, row);
 }
 
 static void begin_verdicts(struct recorded_verdicts *verdicts, const Torsh__Verdicts *row)
@@ -86,6 +170,7 @@ void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row
 	}
 	begin_verdicts(&process->verdicts, row);
 	load_holders(&process->verdicts, row);
+	load_python(recording, &process->verdicts.python, row->python);
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_verdict *verdict =
 			torsh_load_row(recording, process, &process->verdicts.rows, row->stack[i],

@@ -209,7 +209,21 @@ struct recorded_rows {
 };
 
 /* The shortest way from a root to a block of a stack: see Holder. */
-enum root_of_blocks { ROOT_IN_MODULE = 1, ROOT_ON_STACK, ROOT_IN_REGISTER, ROOT_IN_MAPPING };
+enum root_of_blocks {
+	ROOT_IN_MODULE = 1,
+	ROOT_ON_STACK,
+	ROOT_IN_REGISTER,
+	ROOT_IN_MAPPING,
+	ROOT_OF_PYTHON,
+};
+
+struct held_block {
+	uint32_t stack; /* 0: CPython's allocator has the block */
+	uint64_t bytes;
+	char *name, *type; /* of its object of Python; NULL: it has none */
+	char *table_module; /* of its table of virtual functions; NULL: it has none */
+	uint64_t table; /* address, less the module's load address */
+};
 
 struct recorded_holder {
 	uint32_t stack;
@@ -217,9 +231,28 @@ struct recorded_holder {
 	char *path; /* or NULL */
 	uint64_t address;
 	uint32_t tid, left_out;
-	uint32_t *block_stacks;
-	uint64_t *block_bytes;
+	struct held_block *blocks; /* from the root's on */
 	size_t n_blocks;
+};
+
+/* See PythonHeap. */
+struct python_type_row {
+	char *name;
+	uint64_t objects, bytes, lost_objects, lost_bytes;
+};
+
+struct python_owner_row {
+	char *name, *type;
+	char *file; /* of the module; NULL: it has none */
+	uint64_t objects, bytes;
+};
+
+struct recorded_python_heap {
+	bool is_there;
+	uint64_t at_ns, pool_bytes, pool_used_bytes, objects, bytes;
+	struct python_type_row *types;
+	struct python_owner_row *owners;
+	size_t n_types, n_owners;
 };
 
 /* What was found out about live blocks when the process ended. */
@@ -232,6 +265,7 @@ struct recorded_verdicts {
 	struct recorded_rows rows; /* struct recorded_verdict */
 	struct recorded_holder *holders;
 	size_t n_holders;
+	struct recorded_python_heap python;
 };
 
 struct stack_views;

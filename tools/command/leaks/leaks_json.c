@@ -254,6 +254,7 @@ void torsh_leaks_json(const struct leaks_view *view)
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &leaks->found, view->n_shown);
 	emit_held(&json, view);
+	torsh_leaks_python_json(&json, view);
 	emit_window(&json, view);
 	emit_bookkeeping(&json, leaks);
 	emit_suppressed(&json, leaks, &view->options->suppress);

@@ -404,6 +404,8 @@ void torsh_leaks_text(const struct leaks_view *view)
 			      });
 	print_folded(view, &divided, n_shown);
 	print_held(view, &divided);
+	if (!divided.lost_blocks || view->shows_kept)
+		torsh_leaks_python_text(view);
 	torsh_text_helpers(stdout, &leaks->helpers);
 	print_undecided(view);
 	if (view->shows_kept) {

@@ -3,6 +3,7 @@
 #ifndef TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
 #define TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
 
+#include "tools/base/json_writer.h"
 #include "tools/command/reading.h"
 #include "tools/memory/leaks/leaks.h"
 
@@ -26,6 +27,12 @@ void torsh_leaks_text(const struct leaks_view *view);
 
 /* Print them on stdout as JSON: tools/schema/leaks.json. */
 void torsh_leaks_json(const struct leaks_view *view);
+
+/* Print the variables of Python that held most to the end, and with --kept objects by type. */
+void torsh_leaks_python_text(const struct leaks_view *view);
+
+/* Emit what is known of CPython's objects: an array "python", an item for each process with some. */
+void torsh_leaks_python_json(struct json_writer *json, const struct leaks_view *view);
 
 /*
  * Print the shortest way from a root to a block of a leak: of the one of that number in the table,

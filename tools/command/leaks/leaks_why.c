@@ -2,6 +2,7 @@
 /* torsh leaks --why: who keeps the blocks of one leak. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/die.h"
 #include "tools/base/size.h"
@@ -64,13 +65,15 @@ static const char *kind_of(const struct recorded_holder *holder)
 		return "stack";
 	case ROOT_IN_REGISTER:
 		return "register";
+	case ROOT_OF_PYTHON:
+		return "modules";
 	default:
 		return "mapping";
 	}
 }
 
 /* The caller frees it. */
-static char *name_of(const struct recorded_holder *holder)
+static char *name_of(const struct leaks_view *view, const struct recorded_holder *holder)
 {
 	char *symbol, *name;
 
@@ -78,11 +81,15 @@ static char *name_of(const struct recorded_holder *holder)
 		return torsh_need_text("thread %" PRIu32, holder->tid);
 	if (holder->root == ROOT_IN_REGISTER)
 		return torsh_need_text("a register");
+	if (holder->root == ROOT_OF_PYTHON)
+		return torsh_need_text("sys.modules");
 	if (holder->root != ROOT_IN_MODULE)
 		return torsh_need_text("memory mapped by %s",
 				       holder->path ? holder->path : "the program");
 	symbol = torsh_data_symbol(holder->path, holder->address);
-	name = symbol ? torsh_need_text("%s in %s", symbol, holder->path)
+	name = symbol ? torsh_need_text("%s in %s",
+					torsh_symbols_demangle(view->reading->symbols, symbol),
+					holder->path)
 		      : torsh_need_text("data of %s at %#" PRIx64, holder->path, holder->address);
 	free(symbol);
 	return name;
@@ -104,11 +111,64 @@ static char *line_of(const struct leaks_view *view, const struct allocation_site
 	return place;
 }
 
+static void emit_root(struct json_writer *json, const struct leaks_view *view,
+		      const struct recorded_holder *holder)
+{
+	char *name = name_of(view, holder);
+
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "kind", kind_of(holder));
+	torsh_json_put_text(json, "name", name);
+	torsh_json_put_null(json, "type");
+	torsh_json_put_null(json, "bytes");
+	torsh_json_put_null(json, "stack");
+	torsh_json_end_object(json);
+	free(name);
+}
+
+/* The class of an object of C++ by its table of virtual functions, interned, or NULL. */
+static const char *class_of(const struct leaks_view *view, const struct held_block *block)
+{
+	static const char before[] = "vtable for ";
+	char *symbol =
+		block->table_module ? torsh_data_symbol(block->table_module, block->table) : NULL;
+	const char *name = symbol ? torsh_symbols_demangle(view->reading->symbols, symbol) : NULL;
+	bool is_table = name && !strncmp(name, before, strlen(before));
+
+	free(symbol);
+	return is_table ? name + strlen(before) : NULL;
+}
+
+static const char *kind_of_block(const struct held_block *block)
+{
+	if (!block->type)
+		return "block";
+	return strcmp(block->type, "module") ? "object" : "module";
+}
+
+static void emit_block(struct json_writer *json, const struct leaks_view *view,
+		       const struct allocation_site *site, const struct held_block *block)
+{
+	char *line = block->name || !block->stack ? NULL : line_of(view, site, block->stack);
+
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "kind", kind_of_block(block));
+	torsh_json_put_text(json, "name", line ? line : block->name);
+	torsh_json_put_text(json, "type", block->type ? block->type : class_of(view, block));
+	torsh_json_put_u64(json, "bytes", block->bytes);
+	if (block->stack)
+		torsh_parts_emit_recorded_stack(json, site->process, block->stack,
+						view->reading->symbols, view->options->view);
+	else
+		torsh_json_put_null(json, "stack");
+	torsh_json_end_object(json);
+	free(line);
+}
+
 static void emit_json(const struct leaks_view *view, const struct allocation_site *site,
 		      const struct recorded_holder *holder)
 {
 	struct json_writer json;
-	char *name = holder ? name_of(holder) : NULL;
 
 	torsh_json_open(&json, stdout);
 	torsh_json_begin_report(&json);
@@ -116,51 +176,46 @@ static void emit_json(const struct leaks_view *view, const struct allocation_sit
 	torsh_json_put_text(&json, "class", torsh_block_class_name(torsh_block_class_of(site)));
 	torsh_json_put_known(&json, "left_out", holder, holder ? holder->left_out : 0);
 	torsh_json_begin_array(&json, "why");
-	if (holder) {
-		torsh_json_begin_object(&json, NULL);
-		torsh_json_put_text(&json, "kind", kind_of(holder));
-		torsh_json_put_text(&json, "name", name);
-		torsh_json_put_null(&json, "bytes");
-		torsh_json_put_null(&json, "stack");
-		torsh_json_end_object(&json);
-	}
-	for (size_t i = 0; holder && i < holder->n_blocks; i++) {
-		char *line = line_of(view, site, holder->block_stacks[i]);
-
-		torsh_json_begin_object(&json, NULL);
-		torsh_json_put_text(&json, "kind", "block");
-		torsh_json_put_text(&json, "name", line);
-		torsh_json_put_u64(&json, "bytes", holder->block_bytes[i]);
-		torsh_parts_emit_recorded_stack(&json, site->process, holder->block_stacks[i],
-						view->reading->symbols, view->options->view);
-		torsh_json_end_object(&json);
-		free(line);
-	}
+	if (holder)
+		emit_root(&json, view, holder);
+	for (size_t i = 0; holder && i < holder->n_blocks; i++)
+		emit_block(&json, view, site, &holder->blocks[i]);
 	torsh_json_end_array(&json);
 	torsh_json_end_object(&json);
 	torsh_json_close(&json);
-	free(name);
+}
+
+static void print_block(const struct leaks_view *view, const struct allocation_site *site,
+			const struct held_block *block)
+{
+	char bytes[SIZE_TEXT_BYTES];
+	char *line = block->stack ? line_of(view, site, block->stack) : NULL;
+	const char *type = block->type ? block->type : class_of(view, block);
+
+	printf("  -> ");
+	if (type)
+		printf("%s%s%s, ", block->name ? block->name : "", block->name ? ": " : "", type);
+	printf("%s%s%s\n", torsh_size_human(block->bytes, bytes), line ? " from " : "",
+	       line ? line : "");
+	free(line);
 }
 
 static void print_text(const struct leaks_view *view, const struct allocation_site *site,
 		       const struct recorded_holder *holder)
 {
-	char bytes[SIZE_TEXT_BYTES], *name;
+	char *name;
 
 	if (!holder) {
 		printf("Nothing is known of what keeps it: it is %s.\n",
 		       torsh_block_class_name(torsh_block_class_of(site)));
 		return;
 	}
-	name = name_of(holder);
+	name = name_of(view, holder);
 	printf("%s\n", name);
 	for (size_t i = 0; i < holder->n_blocks; i++) {
-		char *line = line_of(view, site, holder->block_stacks[i]);
-
 		if (holder->left_out && i == holder->n_blocks / 2)
 			printf("  ... and %" PRIu32 " more\n", holder->left_out);
-		printf("  -> %s from %s\n", torsh_size_human(holder->block_bytes[i], bytes), line);
-		free(line);
+		print_block(view, site, &holder->blocks[i]);
 	}
 	free(name);
 }

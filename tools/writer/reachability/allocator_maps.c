@@ -56,3 +56,25 @@ void torsh_allocator_maps_add(struct heap_ranges *ranges, const struct target *t
 	free(allocator);
 	torsh_heap_ranges_sort(ranges);
 }
+
+bool torsh_is_python(const char *path)
+{
+	const char *file = strrchr(path, '/');
+
+	return file && (begins_with(file, "/python") || begins_with(file, "/libpython"));
+}
+
+void torsh_python_maps_add(struct heap_ranges *ranges, const struct target *target)
+{
+	const struct mappings *mappings = &target->state.mappings;
+	const struct address_range *range;
+
+	for (uint64_t at = 0; (range = torsh_address_ranges_above(&mappings->ranges, at));
+	     at = range->end) {
+		const struct code_module *caller = caller_of(target, range->owner);
+
+		if (caller && torsh_is_python(caller->path))
+			torsh_heap_ranges_add(ranges, range->start, range->end);
+	}
+	torsh_heap_ranges_sort(ranges);
+}

@@ -3,6 +3,8 @@
 #ifndef TORSH_WRITER_REACHABILITY_ALLOCATOR_MAPS_H
 #define TORSH_WRITER_REACHABILITY_ALLOCATOR_MAPS_H
 
+#include <stdbool.h>
+
 #include "tools/writer/reachability/heap_ranges.h"
 
 struct target;
@@ -12,6 +14,12 @@ struct target;
  * recorded: it has none.
  */
 void torsh_allocator_maps_add(struct heap_ranges *ranges, const struct target *target);
+
+/* Returns whether the file is an interpreter of Python, or its library. */
+bool torsh_is_python(const char *path);
+
+/* Add the mappings that an interpreter of Python made by mmap: arenas, and stacks of its frames. */
+void torsh_python_maps_add(struct heap_ranges *ranges, const struct target *target);
 
 /*
  * Returns the path of the module that mapped the memory at the address, which stays the target's;

@@ -19,15 +19,6 @@ void torsh_block_index_create(struct block_index *index)
 	*index = (struct block_index){.begin = UINT64_MAX};
 }
 
-void torsh_block_index_destroy(struct block_index *index)
-{
-	for (uint32_t i = 0; index->gigabytes && i < N_GIGABYTES; i++)
-		free(index->gigabytes[i]);
-	free(index->gigabytes);
-	free(index->blocks);
-	*index = (struct block_index){.begin = UINT64_MAX};
-}
-
 void torsh_block_index_add(struct block_index *index, uint64_t address, uint64_t size,
 			   uint32_t site)
 {
@@ -105,9 +96,9 @@ static void enter(struct block_index *index, uint32_t i)
 	}
 }
 
-void torsh_block_index_end(struct block_index *index)
+/* The blocks are in order. */
+static void enter_all(struct block_index *index)
 {
-	sort_blocks(index);
 	index->gigabytes = torsh_memory_new(N_GIGABYTES, sizeof(*index->gigabytes));
 	for (uint32_t i = 0; i < index->n; i++)
 		enter(index, i);
@@ -117,6 +108,47 @@ void torsh_block_index_end(struct block_index *index)
 	for (uint32_t i = 0; i < index->n; i++)
 		index->end = end_of(&index->blocks[i]) > index->end ? end_of(&index->blocks[i])
 								    : index->end;
+}
+
+void torsh_block_index_end(struct block_index *index)
+{
+	sort_blocks(index);
+	enter_all(index);
+}
+
+static void free_parts(struct block_index *index)
+{
+	for (uint32_t i = 0; index->gigabytes && i < N_GIGABYTES; i++)
+		free(index->gigabytes[i]);
+	free(index->gigabytes);
+	index->gigabytes = NULL;
+}
+
+void torsh_block_index_drop_python(struct block_index *index, uint8_t *of)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < index->n; i++) {
+		if (torsh_block_is_python(&index->blocks[i]))
+			continue;
+		of[n] = of[i];
+		index->blocks[n++] = index->blocks[i];
+	}
+	if (n == index->n)
+		return;
+	index->n = n;
+	index->capacity = (size_t)n + 1;
+	index->blocks = torsh_memory_or_die(
+		realloc(index->blocks, index->capacity * sizeof(*index->blocks)));
+	free_parts(index);
+	enter_all(index);
+}
+
+void torsh_block_index_destroy(struct block_index *index)
+{
+	free_parts(index);
+	free(index->blocks);
+	*index = (struct block_index){.begin = UINT64_MAX};
 }
 
 /* The entry of the address's part, or NULL. */

@@ -6,11 +6,15 @@
 #ifndef TORSH_WRITER_REACHABILITY_BLOCK_INDEX_H
 #define TORSH_WRITER_REACHABILITY_BLOCK_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define NO_BLOCK UINT32_MAX
 #define BLOCKS_MAX (UINT32_C(1) << 31) /* more are not indexed */
+
+/* Sites from here on: a block of CPython's allocator, whose object has headers of 16 bytes each. */
+#define FIRST_PYTHON_SITE UINT32_C(0xfffffff0)
 
 struct indexed_block {
 	uint64_t address;
@@ -44,12 +48,29 @@ void torsh_block_index_add(struct block_index *index, uint64_t address, uint64_t
 void torsh_block_index_end(struct block_index *index);
 
 /*
+ * Leave out the blocks of CPython's allocator, and what `of` has of them: a byte for each block in
+ * their order.
+ */
+void torsh_block_index_drop_python(struct block_index *index, uint8_t *of);
+
+/*
  * Returns the block's size in bytes, which is at least 1: from 2 GiB on it is up to 64 KiB more
  * than was requested.
  */
 static inline uint64_t torsh_block_size(const struct indexed_block *block)
 {
 	return block->size >> 31 ? (uint64_t)(block->size & INT32_MAX) << 16 : block->size;
+}
+
+static inline bool torsh_block_is_python(const struct indexed_block *block)
+{
+	return block->site >= FIRST_PYTHON_SITE;
+}
+
+/* Returns where in its block of CPython's allocator an object begins, in bytes. */
+static inline uint32_t torsh_block_object_offset(const struct indexed_block *block)
+{
+	return (block->site - FIRST_PYTHON_SITE) * 16;
 }
 
 /* Returns the number of the block that contains the address, or NO_BLOCK. */

@@ -9,13 +9,15 @@
 #include "tools/base/memory.h"
 #include "tools/writer/input/target.h"
 #include "tools/writer/reachability/allocator_maps.h"
+#include "tools/writer/reachability/python/python_names.h"
 
 #define LARGE_SHARE 65536u /* of all that is kept: most sites of a large program keep less */
 
 /* A site's kept blocks. */
 struct kept {
-	uint32_t site, block; /* one of them */
-	uint64_t bytes;
+	uint32_t site, block; /* one of them, of the owner that has most */
+	uint32_t owner;
+	uint64_t bytes, lead; /* of the owner before all others: an owner with over a half wins */
 };
 
 static bool is_kept(uint8_t verdict)
@@ -46,24 +48,41 @@ static int compare_kept(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
+/* By Boyer and Moore's majority vote, with bytes as votes. */
+static void vote(struct kept *kept, uint32_t block, uint32_t owner, uint64_t bytes)
+{
+	if (kept->lead && owner != kept->owner) {
+		if (kept->lead > bytes) {
+			kept->lead -= bytes;
+			return;
+		}
+		bytes -= kept->lead;
+		kept->lead = 0;
+	}
+	kept->block = block;
+	kept->owner = owner;
+	kept->lead += bytes;
+}
+
 /*
  * Returns the kept blocks of the sites that have any, first of those that keep most; *n_sites
  * becomes their number, or that of the large ones, if these are enough.
  */
 static struct kept *sum_kept(const struct block_index *index, const struct verdicts *verdicts,
-			     uint32_t *n_sites)
+			     const struct python_owners *owners, uint32_t *n_sites)
 {
 	struct kept *kept = torsh_memory_new(*n_sites, sizeof(*kept));
 	uint64_t bytes = 0;
 	uint32_t n, n_large;
 
 	for (uint32_t i = 0; i < index->n; i++) {
-		struct kept *of = &kept[index->blocks[i].site];
+		struct kept *of;
 
-		if (!is_kept(verdicts->of[i]))
+		if (!is_kept(verdicts->of[i]) || torsh_block_is_python(&index->blocks[i]))
 			continue;
+		of = &kept[index->blocks[i].site];
 		of->site = index->blocks[i].site;
-		of->block = i;
+		vote(of, i, owners->of ? owners->of[i] : 0, torsh_block_size(&index->blocks[i]));
 		of->bytes += torsh_block_size(&index->blocks[i]);
 		bytes += torsh_block_size(&index->blocks[i]);
 	}
@@ -121,36 +140,82 @@ static void describe_root(struct holder *holder, const struct scan *scan, uint64
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
-/* Put the way's blocks from the last one back to the root's; returns the root's address. */
-static uint64_t find_way(struct holder *holder, const struct pointer_graph *graph,
-			 const struct verdicts *verdicts, uint32_t block)
+struct way {
+	uint32_t *blocks; /* from the root's on */
+	uint32_t n;
+	size_t capacity;
+};
+
+/* Find the way to the block. */
+static void find_way(struct way *way, const struct verdicts *verdicts,
+		     const struct python_reach *reach, uint32_t block)
 {
-	const struct indexed_block *blocks = graph->index->blocks;
-	uint32_t n = 0, last = block;
+	bool is_pythons = torsh_python_reaches(reach, block);
 
-	for (; block != NO_BLOCK; n++, block = torsh_verdicts_parent(verdicts, last)) {
-		uint32_t at = n < HOLDER_BLOCKS ? n : HOLDER_BLOCKS / 2 + n % (HOLDER_BLOCKS / 2);
-
-		holder->sites[at] = blocks[block].site;
-		holder->bytes[at] = torsh_block_size(&blocks[block]);
-		last = block;
+	way->n = 0;
+	while (block != NO_BLOCK) {
+		way->blocks = torsh_array_reserve(way->blocks, way->n, &way->capacity,
+						  sizeof(*way->blocks));
+		way->blocks[way->n++] = block;
+		block = is_pythons ? torsh_python_reach_parent(reach, block)
+				   : torsh_verdicts_parent(verdicts, block);
 	}
-	holder->n_blocks = n < HOLDER_BLOCKS ? n : HOLDER_BLOCKS;
-	holder->n_left_out = n - holder->n_blocks;
-	return graph->root_addresses[verdicts->parents[last] - 1];
+	for (uint32_t i = 0, k = way->n - 1; i < k; i++, k--) {
+		uint32_t other = way->blocks[i];
+
+		way->blocks[i] = way->blocks[k];
+		way->blocks[k] = other;
+	}
 }
 
-static void reverse(struct holder *holder)
+/* A block that begins with an address of a module's constants has an object of C++. */
+static void put_table(struct holder *holder, uint32_t at, const struct indexed_block *block,
+		      const struct scan *scan)
 {
-	for (uint32_t i = 0, k = holder->n_blocks - 1; i < k; i++, k--) {
-		uint32_t site = holder->sites[i];
-		uint64_t bytes = holder->bytes[i];
+	uint64_t word = torsh_memory_word(scan->reader, block->address);
+	const struct memory_area *area =
+		word % sizeof(word) ? NULL : torsh_memory_areas_find(scan->areas, word);
 
-		holder->sites[i] = holder->sites[k];
-		holder->bytes[i] = holder->bytes[k];
-		holder->sites[k] = site;
-		holder->bytes[k] = bytes;
+	if (!area || !area->is_file || area->is_writable)
+		return;
+	holder->table_paths[at] = torsh_memory_text(area->path);
+	holder->tables[at] = word - load_address(scan->areas, area);
+}
+
+static void put_block(struct holder *holder, uint32_t at, const struct indexed_block *block,
+		      const struct python_name *name, const struct scan *scan)
+{
+	holder->sites[at] = torsh_block_is_python(block) ? 0 : block->site;
+	holder->bytes[at] = torsh_block_size(block);
+	holder->names[at] = name->name ? torsh_memory_text(name->name) : NULL;
+	holder->types[at] = name->type ? torsh_memory_text(name->type) : NULL;
+	if (!name->type && !torsh_block_is_python(block))
+		put_table(holder, at, block, scan);
+}
+
+/* The first and the last ones of a long way. */
+static void put_way(struct holder *holder, const struct way *way, const struct scan *scan)
+{
+	struct python_heap *python = scan->python;
+	struct python_name *names = torsh_memory_new(way->n, sizeof(*names));
+	uint32_t n = 0, at = 0;
+
+	torsh_python_names_find(python, way->blocks, way->n, names);
+	names[0].is_inner = holder->root == ROOT_MODULES;
+	for (uint32_t i = 0; i < way->n; i++)
+		n += !names[i].is_inner;
+	holder->n_blocks = n < HOLDER_BLOCKS ? n : HOLDER_BLOCKS;
+	holder->n_left_out = n - holder->n_blocks;
+	for (uint32_t i = 0; i < way->n; at += !names[i++].is_inner) {
+		bool is_last = at >= holder->n_left_out + HOLDER_BLOCKS / 2;
+
+		if (!names[i].is_inner && (at < HOLDER_BLOCKS / 2 || is_last))
+			put_block(holder, is_last ? at - holder->n_left_out : at,
+				  &python->index->blocks[way->blocks[i]], &names[i], scan);
 	}
+	for (uint32_t i = 0; i < way->n; i++)
+		free(names[i].name);
+	free(names);
 }
 
 static bool has_way(const struct holders *holders, uint32_t site)
@@ -163,31 +228,45 @@ static bool has_way(const struct holders *holders, uint32_t site)
 }
 
 void torsh_holders_add(struct holders *holders, const struct scan *scan,
-		       const struct verdicts *verdicts, const struct target *target)
+		       const struct verdicts *verdicts, const struct python_owners *owners,
+		       const struct target *target)
 {
 	const struct pointer_graph *graph = scan->graph;
 	uint32_t n_sites = target->state.heap.n_sites;
-	struct kept *kept = sum_kept(graph->index, verdicts, &n_sites);
+	struct kept *kept = sum_kept(graph->index, verdicts, owners, &n_sites);
+	struct way way = {0};
 
 	for (uint32_t i = 0; i < n_sites && i < HOLDERS_MAX; i++) {
 		struct holder holder = {.site = kept[i].site};
 
 		if (has_way(holders, holder.site))
 			continue;
-		describe_root(&holder, scan, find_way(&holder, graph, verdicts, kept[i].block),
-			      target);
-		reverse(&holder);
+		find_way(&way, verdicts, owners->reach, kept[i].block);
+		if (torsh_python_reaches(owners->reach, kept[i].block))
+			holder.root = ROOT_MODULES;
+		else
+			describe_root(&holder, scan,
+				      graph->root_addresses[verdicts->parents[way.blocks[0]] - 1],
+				      target);
+		put_way(&holder, &way, scan);
 		holders->items = torsh_array_reserve(holders->items, holders->n, &holders->capacity,
 						     sizeof(*holders->items));
 		holders->items[holders->n++] = holder;
 	}
+	free(way.blocks);
 	free(kept);
 }
 
 void torsh_holders_free(struct holders *holders)
 {
-	for (uint32_t i = 0; i < holders->n; i++)
+	for (uint32_t i = 0; i < holders->n; i++) {
 		free(holders->items[i].path);
+		for (uint32_t k = 0; k < holders->items[i].n_blocks; k++) {
+			free(holders->items[i].names[k]);
+			free(holders->items[i].types[k]);
+			free(holders->items[i].table_paths[k]);
+		}
+	}
 	free(holders->items);
 	*holders = (struct holders){0};
 }

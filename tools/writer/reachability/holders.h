@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tools/writer/reachability/python/python_reach.h"
 #include "tools/writer/reachability/root_scan.h"
 #include "tools/writer/reachability/verdicts.h"
 
@@ -19,6 +20,7 @@ enum root_kind {
 	ROOT_STACK = 2, /* of a thread, or its thread-local storage */
 	ROOT_REGISTER = 3,
 	ROOT_MAPPING = 4, /* memory that the program mapped */
+	ROOT_MODULES = 5, /* sys.modules of Python */
 };
 
 struct holder {
@@ -28,9 +30,18 @@ struct holder {
 	/* of the root's pointer, 0 in a register; less the module's load address */
 	uint64_t address;
 	pid_t tid; /* of a stack */
-	uint32_t n_blocks, n_left_out; /* of the way, from the root to the site's block */
-	uint32_t sites[HOLDER_BLOCKS];
+	/* Of the way, from the root to the site's block, without the inner parts of objects. */
+	uint32_t n_blocks, n_left_out;
+	uint32_t sites[HOLDER_BLOCKS]; /* 0: CPython's allocator has the block */
 	uint64_t bytes[HOLDER_BLOCKS];
+	char *names[HOLDER_BLOCKS]; /* of objects of Python, NULL: it is none, or has none */
+	char *types[HOLDER_BLOCKS]; /* likewise */
+	/*
+	 * of an object of C++ its table of virtual functions: the path of its module, and its
+	 * address less the module's load address; NULL: it has none
+	 */
+	char *table_paths[HOLDER_BLOCKS];
+	uint64_t tables[HOLDER_BLOCKS];
 };
 
 struct holders {
@@ -41,9 +52,19 @@ struct holders {
 
 struct target;
 
-/* Add the ways to the sites with most kept bytes, if they have none yet. */
+/* What modules of Python lead to, and by which of their variables. */
+struct python_owners {
+	const struct python_reach *reach;
+	const uint32_t *of; /* by block: see struct python_account; NULL: none is known */
+};
+
+/*
+ * Add the ways to the sites with most kept bytes, if they have none yet: from modules of Python
+ * where these lead to them, and to a block of the variable that keeps most of the site.
+ */
 void torsh_holders_add(struct holders *holders, const struct scan *scan,
-		       const struct verdicts *verdicts, const struct target *target);
+		       const struct verdicts *verdicts, const struct python_owners *owners,
+		       const struct target *target);
 
 /* Free them. */
 void torsh_holders_free(struct holders *holders);

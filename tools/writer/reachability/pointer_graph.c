@@ -41,10 +41,27 @@ static bool note_interior(struct pointer_graph *graph, uint64_t address, uint64_
 	return true;
 }
 
+/* Objects of Python begin behind headers, and pointers to them may have bits set: none in doubt. */
+static bool note_offset(struct pointer_graph *graph, uint64_t address, uint32_t block)
+{
+	const struct indexed_block *of = &graph->index->blocks[block];
+	uint64_t offset = address - of->address;
+
+	return offset && !torsh_block_is_python(of) && note_interior(graph, address, offset);
+}
+
+/* Only the garbage collector's lists lead to its header of an object; low bits are its marks. */
+static bool is_of_collector(const struct pointer_graph *graph, uint64_t address, uint32_t block)
+{
+	const struct indexed_block *of = &graph->index->blocks[block];
+
+	return torsh_block_is_python(of) && torsh_block_object_offset(of) &&
+	       (address & ~UINT64_C(7)) - of->address == torsh_block_object_offset(of) - 16;
+}
+
 static void add_pointer(struct pointer_graph *graph, uint64_t address, uint32_t block)
 {
-	uint64_t offset = address - graph->index->blocks[block].address;
-	bool is_interior = offset && note_interior(graph, address, offset);
+	bool is_interior = note_offset(graph, address, block);
 
 	graph->pointers = torsh_array_reserve(graph->pointers, graph->n_pointers, &graph->capacity,
 					      sizeof(*graph->pointers));
@@ -79,7 +96,8 @@ static void settle_candidates(struct pointer_graph *graph)
 
 		if (from != NO_BLOCK)
 			pass_blocks(graph, from);
-		if (found[i] == NO_BLOCK || found[i] == from)
+		if (found[i] == NO_BLOCK || found[i] == from ||
+		    is_of_collector(graph, candidates->words[i], found[i]))
 			continue;
 		if (from == NO_BLOCK)
 			add_root_address(graph, candidates->places[i]);

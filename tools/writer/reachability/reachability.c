@@ -13,6 +13,8 @@
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/input/target.h"
 #include "tools/writer/reachability/allocator_maps.h"
+#include "tools/writer/reachability/python/python_heap.h"
+#include "tools/writer/reachability/python/python_reach.h"
 #include "tools/writer/reachability/root_scan.h"
 
 /* What the verdicts take, about: for a block, and for its bytes that may be pointers. */
@@ -54,6 +56,15 @@ static const char *why_not(const struct target *target, uint64_t left_bytes)
 	return NULL;
 }
 
+/* Returns how many blocks of CPython's allocator there is memory for, beside its other blocks. */
+static uint32_t python_max(const struct target *target, uint64_t left_bytes)
+{
+	uint64_t n_blocks = target->state.heap.live.n_blocks, n = left_bytes / 2 / BLOCK_BYTES;
+
+	n = n < BLOCKS_MAX ? n : BLOCKS_MAX;
+	return n > n_blocks ? (uint32_t)(n - n_blocks) : 0;
+}
+
 static bool is_reallocating(const struct target *target)
 {
 	for (uint32_t i = 0; i < target->n_consumers; i++) {
@@ -66,17 +77,17 @@ static bool is_reallocating(const struct target *target)
 
 /* ---- the image ------------------------------------------------------------------------------- */
 
-static struct block_index *index_blocks(const struct target *target)
+static void index_blocks(struct block_index *index, const struct target *target,
+			 struct python_heap *python)
 {
-	struct block_index *index = torsh_memory_new(1, sizeof(*index));
 	struct live_block block;
 	uint64_t at = 0;
 
-	torsh_block_index_create(index);
 	while (torsh_live_next(&target->state.heap.live, &at, &block))
 		torsh_block_index_add(index, block.address, block.size, block.site);
+	torsh_python_heap_add_to(python, index);
 	torsh_block_index_end(index);
-	return index;
+	torsh_python_heap_number(python, index);
 }
 
 static void beat(void *context)
@@ -86,44 +97,100 @@ static void beat(void *context)
 	atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 }
 
-/* Returns 0, or a positive error number without verdicts. */
-static int judge_image(struct target *target, const struct block_index *index,
-		       struct verdicts *verdicts)
-{
-	struct reachability *reachability = target->reachability;
+/* The memory of the process while it is held. */
+struct image {
 	struct memory_areas areas;
 	struct memory_reader reader;
-	struct heap_ranges heap = {0};
-	struct pointer_graph graph;
-	struct scan scan = {.reader = &reader,
-			    .areas = &areas,
-			    .heap = &heap,
-			    .threads = &reachability->threads,
-			    .graph = &graph,
-			    .go_on = beat,
-			    .context = target};
-	int error = -torsh_memory_areas_read(&areas, target->pid, AGENT_FILE);
+	struct python_heap python;
+};
+
+/* Returns 0, or a positive error number with nothing to close. */
+static int open_image(struct image *image, const struct target *target)
+{
+	int error = -torsh_memory_areas_read(&image->areas, target->pid, AGENT_FILE);
 
 	if (error)
 		return error;
-	error = -torsh_memory_reader_open(&reader, target->pid);
-	if (error) {
-		torsh_memory_areas_free(&areas);
-		return error;
+	error = -torsh_memory_reader_open(&image->reader, target->pid);
+	if (!error) {
+		error = -torsh_python_heap_find(&image->python, target, &image->areas,
+						&image->reader, target->reachability->n_python_max);
+		if (error)
+			torsh_memory_reader_close(&image->reader);
 	}
+	if (error)
+		torsh_memory_areas_free(&image->areas);
+	return error;
+}
+
+static void close_image(struct image *image)
+{
+	torsh_python_heap_destroy(&image->python);
+	torsh_memory_reader_close(&image->reader);
+	torsh_memory_areas_free(&image->areas);
+}
+
+/* Find who keeps what: in Python as it was when the exit began, if that is known. */
+static void find_holders(const struct target *target, const struct scan *scan,
+			 const struct verdicts *verdicts)
+{
+	struct reachability *reachability = target->reachability;
+	struct python_account account;
+	struct python_reach reach;
+
+	torsh_python_reach_find(&reach, scan->python, scan->graph);
+	torsh_python_account_make(&account, scan->python, verdicts, &reach);
+	torsh_holders_add(&reachability->holders, scan, verdicts,
+			  &(struct python_owners){&reach, account.owner_of}, target);
+	torsh_python_account_trim(&account);
+	torsh_python_reach_free(&reach);
+	if (reachability->before) {
+		torsh_python_account_free(&account);
+		return;
+	}
+	torsh_python_account_free(&reachability->python);
+	reachability->python = account;
+	reachability->python.at_ns =
+		torsh_clock_to_ns(&target->state.clock, target->state.last_stamp);
+}
+
+/* Returns 0 and fills an index and its verdicts, or a positive error number. */
+static int judge_image(struct target *target, struct block_index *index, struct verdicts *verdicts)
+{
+	struct reachability *reachability = target->reachability;
+	struct image image;
+	struct heap_ranges heap = {0};
+	struct pointer_graph graph;
+	struct scan scan = {.reader = &image.reader,
+			    .areas = &image.areas,
+			    .heap = &heap,
+			    .threads = &reachability->threads,
+			    .graph = &graph,
+			    .python = &image.python,
+			    .go_on = beat,
+			    .context = target};
+	int error = open_image(&image, target);
+
+	if (error)
+		return error;
+	index_blocks(index, target, &image.python);
 	torsh_pointer_graph_create(&graph, index);
 	torsh_allocator_maps_add(&heap, target);
-	torsh_heap_ranges_find(&heap, &areas, index, &reader);
+	for (uint32_t i = 0; i < image.python.pools.n; i++)
+		torsh_heap_ranges_add(&heap, image.python.pools.items[i].begin,
+				      image.python.pools.items[i].end);
+	torsh_heap_ranges_find(&heap, &image.areas, index, &image.reader);
 	error = -torsh_scan(&scan);
 	if (!error) {
 		torsh_verdicts_find(verdicts, &graph);
-		torsh_holders_add(&reachability->holders, &scan, verdicts, target);
+		find_holders(target, &scan, verdicts);
+		torsh_verdicts_trim(verdicts);
+		torsh_block_index_drop_python(index, verdicts->of);
 	}
-	reachability->read_bytes += reader.n_bytes;
+	reachability->read_bytes += image.reader.n_bytes;
 	torsh_pointer_graph_destroy(&graph);
 	torsh_heap_ranges_free(&heap);
-	torsh_memory_reader_close(&reader);
-	torsh_memory_areas_free(&areas);
+	close_image(&image);
 	return error;
 }
 
@@ -243,7 +310,7 @@ static bool has_gone_on(const struct target *target)
 static void judge_now(struct target *target, bool is_begin)
 {
 	struct reachability *reachability = target->reachability;
-	struct block_index *index = index_blocks(target);
+	struct block_index *index = torsh_memory_new(1, sizeof(*index));
 	struct verdicts verdicts = {0};
 	int error;
 
@@ -251,6 +318,7 @@ static void judge_now(struct target *target, bool is_begin)
 		free_before(reachability);
 	if (!reachability->before)
 		torsh_holders_free(&reachability->holders);
+	torsh_block_index_create(index);
 	error = judge_image(target, index, &verdicts);
 	reachability->n_threads = reachability->threads.n;
 	reachability->at_ns = torsh_clock_to_ns(&target->state.clock, target->state.last_stamp);
@@ -350,6 +418,8 @@ enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint
 
 		if (reason)
 			give_reason(reachability, reason, 0);
+		else
+			reachability->n_python_max = python_max(target, left_bytes);
 		if (!reason && now_ns < reachability->retry_ns)
 			return JUDGING_WAITS;
 		return !reason && hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
@@ -371,6 +441,7 @@ void torsh_reachability_destroy(struct reachability *reachability)
 	torsh_threads_continue(&reachability->threads);
 	free_before(reachability);
 	torsh_holders_free(&reachability->holders);
+	torsh_python_account_free(&reachability->python);
 	free(reachability->sums);
 	free(reachability);
 }

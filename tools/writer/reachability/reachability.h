@@ -14,6 +14,7 @@
 #include "tools/writer/reachability/block_index.h"
 #include "tools/writer/reachability/holders.h"
 #include "tools/writer/reachability/image/stopped_threads.h"
+#include "tools/writer/reachability/python/python_account.h"
 #include "tools/writer/reachability/verdicts.h"
 
 struct target;
@@ -34,6 +35,7 @@ struct reachability {
 	uint64_t waiting_at; /* where that one waited then; 0: it did not */
 	uint64_t stopped_ns, retry_ns; /* when; CLOCK_MONOTONIC */
 	uint32_t n_tries;
+	uint32_t n_python_max; /* blocks of CPython's allocator, for which there is memory */
 	uint32_t judged_for; /* number of the last request that was judged for */
 	uint64_t bound; /* when it was last looked at: the fold goes on */
 	uint64_t bound_ns;
@@ -52,7 +54,9 @@ struct reachability {
 	uint32_t n_threads;
 	struct verdict_sum *sums; /* in the order of sites */
 	uint32_t n_sums;
-	struct holders holders; /* of what was kept, first of what was when the exit began */
+	/* Of what was kept, first of what was when the exit began. */
+	struct holders holders;
+	struct python_account python; /* of then, if it is known; else of the last moment */
 };
 
 enum judging {

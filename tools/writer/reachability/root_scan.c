@@ -120,6 +120,13 @@ static int scan_roots(struct scan *scan)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
+static void note_begin(struct scan *scan, uint32_t block, uint64_t *words, size_t n)
+{
+	torsh_object_begins_note(scan->begins, block,
+				 torsh_block_size(&scan->graph->index->blocks[block]), words, n);
+	torsh_python_heap_note(scan->python, block, words, n);
+}
+
 /* Words that are in no block are the allocator's. */
 static void take_blocks(void *context, uint64_t address, uint64_t *words, size_t n)
 {
@@ -133,7 +140,7 @@ static void take_blocks(void *context, uint64_t address, uint64_t *words, size_t
 		uint64_t to = index->blocks[i].address + torsh_block_size(&index->blocks[i]);
 
 		bool is_begin = from >= address;
-		const uint64_t *first;
+		uint64_t *first;
 
 		from = is_begin ? from : address;
 		to = to < end ? to & ~UINT64_C(7) : end;
@@ -141,9 +148,7 @@ static void take_blocks(void *context, uint64_t address, uint64_t *words, size_t
 			continue;
 		first = words + (from - address) / sizeof(*words);
 		if (is_begin)
-			torsh_object_begins_note(scan->begins, i,
-						 torsh_block_size(&index->blocks[i]), first,
-						 (to - from) / sizeof(*words));
+			note_begin(scan, i, first, (to - from) / sizeof(*words));
 		torsh_pointer_graph_add_words(scan->graph, i, first, (to - from) / sizeof(*words));
 	}
 	scan->go_on(scan->context);

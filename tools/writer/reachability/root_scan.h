@@ -13,6 +13,7 @@
 #include "tools/writer/reachability/object_begins.h"
 #include "tools/writer/reachability/pointer_graph.h"
 #include "tools/writer/reachability/image/stopped_threads.h"
+#include "tools/writer/reachability/python/python_heap.h"
 
 struct scan {
 	struct memory_reader *reader;
@@ -20,6 +21,7 @@ struct scan {
 	const struct heap_ranges *heap;
 	const struct stopped_threads *threads;
 	struct pointer_graph *graph;
+	struct python_heap *python;
 	struct object_begins *begins; /* used by torsh_scan */
 	void (*go_on)(void *context); /* called now and then */
 	void *context;

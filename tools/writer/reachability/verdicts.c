@@ -126,10 +126,16 @@ void torsh_verdicts_find(struct verdicts *verdicts, const struct pointer_graph *
 	verdicts->n_roots = graph->n_roots;
 }
 
+void torsh_verdicts_trim(struct verdicts *verdicts)
+{
+	free(verdicts->parents);
+	free(verdicts->order);
+	verdicts->parents = verdicts->order = NULL;
+}
+
 void torsh_verdicts_free(struct verdicts *verdicts)
 {
 	free(verdicts->of);
-	free(verdicts->parents);
-	free(verdicts->order);
+	torsh_verdicts_trim(verdicts);
 	*verdicts = (struct verdicts){0};
 }

@@ -46,6 +46,9 @@ static inline uint32_t torsh_verdicts_parent(const struct verdicts *verdicts, ui
  */
 void torsh_verdicts_find(struct verdicts *verdicts, const struct pointer_graph *graph);
 
+/* Free what is only needed while the graph is there: only `of` stays. */
+void torsh_verdicts_trim(struct verdicts *verdicts);
+
 /* Free them. */
 void torsh_verdicts_free(struct verdicts *verdicts);
 

@@ -56,6 +56,7 @@ static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory, const str
 static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const struct target *target,
 		       const struct holder *holder)
 {
+	static char none[] = "";
 	const struct heap_site *sites = target->state.heap.sites;
 
 	torsh__holder__init(row);
@@ -67,7 +68,15 @@ static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const str
 		ROWS_SET(row, tid, (uint32_t)holder->tid);
 	ROWS_COLUMN(memory, row, block_stack, holder->n_blocks);
 	ROWS_COLUMN(memory, row, block_bytes, holder->n_blocks);
+	ROWS_COLUMN(memory, row, block_name, holder->n_blocks);
+	ROWS_COLUMN(memory, row, block_type, holder->n_blocks);
+	ROWS_COLUMN(memory, row, block_table_module, holder->n_blocks);
+	ROWS_COLUMN(memory, row, block_table, holder->n_blocks);
 	for (uint32_t i = 0; i < holder->n_blocks; i++) {
+		row->block_name[i] = holder->names[i] ? holder->names[i] : none;
+		row->block_type[i] = holder->types[i] ? holder->types[i] : none;
+		row->block_table_module[i] = holder->table_paths[i] ? holder->table_paths[i] : none;
+		row->block_table[i] = holder->tables[i];
 		row->block_stack[i] = sites[holder->sites[i]].stack;
 		row->block_bytes[i] = holder->bytes[i];
 	}
@@ -88,6 +97,63 @@ static void put_holders(Torsh__Verdicts *row, struct rows_memory *memory,
 	}
 }
 
+static void put_types(Torsh__PythonHeap *row, struct rows_memory *memory,
+		      const struct python_account *account)
+{
+	uint32_t n = account->n_types;
+
+	ROWS_COLUMN(memory, row, type, n);
+	ROWS_COLUMN(memory, row, type_objects, n);
+	ROWS_COLUMN(memory, row, type_bytes, n);
+	ROWS_COLUMN(memory, row, type_lost_objects, n);
+	ROWS_COLUMN(memory, row, type_lost_bytes, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->type[i] = account->types[i].name;
+		row->type_objects[i] = account->types[i].objects;
+		row->type_bytes[i] = account->types[i].bytes;
+		row->type_lost_objects[i] = account->types[i].lost_objects;
+		row->type_lost_bytes[i] = account->types[i].lost_bytes;
+	}
+}
+
+static void put_owners(Torsh__PythonHeap *row, struct rows_memory *memory,
+		       const struct python_account *account)
+{
+	static char none[] = "";
+	uint32_t n = account->n_owners;
+
+	ROWS_COLUMN(memory, row, owner, n);
+	ROWS_COLUMN(memory, row, owner_type, n);
+	ROWS_COLUMN(memory, row, owner_file, n);
+	ROWS_COLUMN(memory, row, owner_objects, n);
+	ROWS_COLUMN(memory, row, owner_bytes, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->owner[i] = account->owners[i].name;
+		row->owner_type[i] = account->owners[i].type;
+		row->owner_file[i] = account->owners[i].file ? account->owners[i].file : none;
+		row->owner_objects[i] = account->owners[i].objects;
+		row->owner_bytes[i] = account->owners[i].bytes;
+	}
+}
+
+static void put_python(Torsh__Verdicts *row, Torsh__PythonHeap *python, struct rows_memory *memory,
+		       const struct target *target)
+{
+	const struct python_account *account = &target->reachability->python;
+
+	if (!account->is_there)
+		return;
+	torsh__python_heap__init(python);
+	ROWS_SET(python, at_ns, account->at_ns);
+	ROWS_SET(python, pool_bytes, account->pool_bytes);
+	ROWS_SET(python, pool_used_bytes, account->pool_used_bytes);
+	ROWS_SET(python, objects, account->objects);
+	ROWS_SET(python, bytes, account->bytes);
+	put_types(python, memory, account);
+	put_owners(python, memory, account);
+	row->python = python;
+}
+
 void torsh_rows_append_verdicts(struct recording_file *file, const struct target *target,
 				enum recording_priority priority)
 {
@@ -98,11 +164,14 @@ void torsh_rows_append_verdicts(struct recording_file *file, const struct target
 	do {
 		Torsh__Verdicts row = TORSH__VERDICTS__INIT, *rows = &row;
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+		Torsh__PythonHeap python;
 		struct rows_memory memory = {0};
 
 		put_head(&row, target);
-		if (!next)
+		if (!next) {
 			put_holders(&row, &memory, target);
+			put_python(&row, &python, &memory, target);
+		}
 		put_sums(&row, &memory, target, &next);
 		chunk.n_verdicts = 1;
 		chunk.verdicts = &rows;

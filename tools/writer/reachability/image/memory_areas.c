@@ -49,7 +49,8 @@ static char *path_of(const struct memory_areas *areas, const struct memory_area 
 
 	if (area->is_file)
 		return strndup(line, strcspn(line, "\n"));
-	if (last && last->path && last->is_writable && last->end == area->begin && !*line)
+	if (last && last->is_file && last->is_writable && !last->is_shared &&
+	    last->end == area->begin && !*line)
 		return strdup(last->path);
 	return NULL;
 }

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/reachability/python/python_heap.h"
+
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/memory.h"
+#include "tools/writer/reachability/allocator_maps.h"
+#include "tools/writer/reachability/python/pymalloc_pools.h"
+
+#define HEADER_WORDS 2u /* of the garbage collector, before an object */
+#define SIZE_WORD 2u /* of a dict: how many keys it has */
+#define LARGE_DICT 20u
+#define REFERENT_WORD 2u /* of a weak reference */
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+static void note_large_dict(struct python_heap *heap, uint64_t address)
+{
+	heap->large_dicts =
+		torsh_array_reserve(heap->large_dicts, heap->n_large_dicts,
+				    &heap->large_dicts_capacity, sizeof(*heap->large_dicts));
+	heap->large_dicts[heap->n_large_dicts++] = address;
+}
+
+static void add_block(struct python_heap *heap, uint64_t address, uint32_t bytes,
+		      const uint64_t *words)
+{
+	const struct python_type *type;
+	const struct python_block *block;
+
+	heap->blocks = torsh_array_reserve(heap->blocks, heap->n_blocks, &heap->capacity,
+					   sizeof(*heap->blocks));
+	heap->pool_used_bytes += bytes;
+	heap->blocks[heap->n_blocks++] = (struct python_block){
+		.address = address,
+		.bytes = bytes,
+		.type = torsh_python_types_of(&heap->types, words, bytes / sizeof(*words), false),
+	};
+	block = &heap->blocks[heap->n_blocks - 1];
+	type = block->type == NO_PYTHON_TYPE ? NULL : &heap->types.items[block->type];
+	if (type && type->kind == PYTHON_DICT &&
+	    words[type->object_offset / sizeof(*words) + SIZE_WORD] >= LARGE_DICT)
+		note_large_dict(heap, address);
+}
+
+static void add_pool(struct python_heap *heap, const struct pymalloc_pool *pool,
+		     const uint64_t *words)
+{
+	torsh_heap_ranges_add(&heap->pools, pool->address, pool->address + pool->bytes);
+	heap->pool_bytes += pool->bytes;
+	for (uint32_t i = 0; i < pool->n_blocks && heap->n_blocks <= heap->n_blocks_max; i++) {
+		uint32_t offset = pool->first + i * pool->block_bytes;
+
+		if (torsh_pymalloc_is_used(pool, i))
+			add_block(heap, pool->address + offset, pool->block_bytes,
+				  words + offset / sizeof(*words));
+	}
+}
+
+/* Look for pools wherever one may begin. */
+static void take_pools(void *context, uint64_t address, uint64_t *words, size_t n)
+{
+	struct python_heap *heap = context;
+	uint64_t at = (address + POOL_ALIGNMENT - 1) / POOL_ALIGNMENT * POOL_ALIGNMENT;
+	uint64_t end = address + n * sizeof(*words);
+
+	while (at < end) {
+		const uint64_t *first = words + (at - address) / sizeof(*words);
+		struct pymalloc_pool pool;
+
+		if (torsh_pymalloc_pool_read(&pool, at, first, (end - at) / sizeof(*words))) {
+			add_pool(heap, &pool, first);
+			at += pool.bytes;
+		} else {
+			at += POOL_ALIGNMENT;
+		}
+	}
+}
+
+static int read_map(struct python_heap *heap, const struct heap_range *map,
+		    struct memory_reader *reader)
+{
+	/* A part has room in the reader's buffer, so that no pool is cut. */
+	uint64_t part = READER_WORDS * sizeof(uint64_t), at = map->begin;
+	int result = 0;
+
+	while (!result && at < map->end) {
+		uint64_t end = (at / part + 1) * part;
+
+		result = torsh_memory_read(reader, at, end < map->end ? end : map->end, false,
+					   take_pools, heap);
+		at = end;
+	}
+	return result;
+}
+
+static bool has_interpreter(const struct memory_areas *areas)
+{
+	for (uint32_t i = 0; i < areas->n; i++) {
+		if (areas->items[i].path && torsh_is_python(areas->items[i].path))
+			return true;
+	}
+	return false;
+}
+
+int torsh_python_heap_find(struct python_heap *heap, const struct target *target,
+			   const struct memory_areas *areas, struct memory_reader *reader,
+			   uint32_t n_max)
+{
+	int result = 0;
+
+	*heap = (struct python_heap){.is_there = has_interpreter(areas), .n_blocks_max = n_max};
+	if (!heap->is_there)
+		return 0;
+	torsh_python_maps_add(&heap->maps, target);
+	torsh_python_types_create(&heap->types, reader);
+	for (uint32_t i = 0; !result && i < heap->maps.n; i++)
+		result = read_map(heap, &heap->maps.items[i], reader);
+	if (heap->n_blocks > n_max) {
+		heap->n_blocks = 0;
+		torsh_heap_ranges_free(&heap->pools);
+	}
+	if (result)
+		torsh_python_heap_destroy(heap);
+	return result;
+}
+
+void torsh_python_heap_destroy(struct python_heap *heap)
+{
+	torsh_python_types_destroy(&heap->types);
+	torsh_heap_ranges_free(&heap->maps);
+	torsh_heap_ranges_free(&heap->pools);
+	free(heap->blocks);
+	free(heap->large_dicts);
+	free(heap->type_of);
+	*heap = (struct python_heap){0};
+}
+
+/* ---- the index ------------------------------------------------------------------------------- */
+
+void torsh_python_heap_add_to(const struct python_heap *heap, struct block_index *index)
+{
+	for (uint32_t i = 0; i < heap->n_blocks; i++) {
+		const struct python_block *block = &heap->blocks[i];
+		uint32_t headers = block->type == NO_PYTHON_TYPE
+					   ? 0
+					   : heap->types.items[block->type].object_offset / 16;
+
+		torsh_block_index_add(index, block->address, block->bytes,
+				      FIRST_PYTHON_SITE + headers);
+	}
+}
+
+void torsh_python_heap_number(struct python_heap *heap, const struct block_index *index)
+{
+	uint32_t next = 0;
+
+	heap->index = index;
+	if (!heap->is_there)
+		return;
+	heap->type_of = torsh_memory_new((size_t)index->n + 1, sizeof(*heap->type_of));
+	for (uint32_t i = 0; i < index->n; i++) {
+		while (next < heap->n_blocks &&
+		       heap->blocks[next].address < index->blocks[i].address)
+			next++;
+		if (next < heap->n_blocks && torsh_block_is_python(&index->blocks[i]))
+			heap->type_of[i] = heap->blocks[next].type + 1;
+	}
+	free(heap->blocks);
+	heap->blocks = NULL;
+}
+
+/* A str of ASCII alone is followed by its text, and has no pointers. */
+static bool is_ascii(const uint64_t *words)
+{
+	/* kind 1, compact, ascii; since 3.14 they are further up */
+	enum { STATE_WORD = 4, FIVE_BITS = 31, ASCII = 25 };
+	uint64_t state = words[STATE_WORD];
+
+	return (state >> 2 & FIVE_BITS) == ASCII || (state >> 16 & FIVE_BITS) == ASCII;
+}
+
+/* Returns how many of the object's words may be pointers: what is behind them is of former objects. */
+static uint64_t words_in_use(const struct python_type *type, const uint64_t *words, size_t n)
+{
+	uint64_t bytes = type->basic_bytes;
+
+	if (type->kind == PYTHON_STR && n > 4 && is_ascii(words))
+		return 2;
+	if (type->kind == PYTHON_TUPLE && n > SIZE_WORD)
+		bytes += words[SIZE_WORD] * type->item_bytes;
+	else if (type->item_bytes || n * sizeof(*words) - bytes >= 16)
+		return n;
+	return bytes / sizeof(*words);
+}
+
+static void blank(uint64_t *words, uint64_t first, uint64_t end)
+{
+	for (uint64_t i = first; i < end; i++)
+		words[i] = 0;
+}
+
+void torsh_python_heap_note(struct python_heap *heap, uint32_t block, uint64_t *words, size_t n)
+{
+	const struct python_type *type;
+	uint32_t first;
+
+	if (!heap->type_of)
+		return;
+	if (!torsh_block_is_python(&heap->index->blocks[block]))
+		heap->type_of[block] =
+			torsh_python_types_of(&heap->types, words, n, heap->n_blocks > 0) + 1;
+	type = torsh_python_heap_type(heap, block);
+	if (!type) {
+		if (torsh_python_types_is_unused_frame(&heap->types, words, n))
+			blank(words, 0, n);
+		return;
+	}
+	first = type->object_offset / sizeof(*words);
+	if (torsh_python_type_is_tracked(type))
+		blank(words, first - HEADER_WORDS, first);
+	if (type->kind == PYTHON_WEAKREF && first + REFERENT_WORD < n)
+		words[first + REFERENT_WORD] = 0;
+	if (torsh_block_is_python(&heap->index->blocks[block]))
+		blank(words, first + words_in_use(type, words + first, n - first), n);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the loaded modules of a program of Python lead to, in fewest steps. The interpreter keeps
+ * much by shorter ways, caches for example, that say less.
+ */
+#ifndef TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_REACH_H
+#define TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_REACH_H
+
+#include "tools/writer/reachability/pointer_graph.h"
+#include "tools/writer/reachability/python/python_heap.h"
+
+struct python_reach {
+	uint32_t modules; /* the block of sys.modules; NO_BLOCK: not found */
+	uint32_t *parents; /* by block: the one before it + 1; 0: not reached */
+	uint32_t *order; /* the blocks, each behind its parent */
+	uint32_t n;
+};
+
+/* Find them; free with torsh_python_reach_free. */
+void torsh_python_reach_find(struct python_reach *reach, struct python_heap *heap,
+			     const struct pointer_graph *graph);
+
+/* Free it. */
+void torsh_python_reach_free(struct python_reach *reach);
+
+/* Returns the block before this one; NO_BLOCK: it is sys.modules, or not reached. */
+static inline uint32_t torsh_python_reach_parent(const struct python_reach *reach, uint32_t block)
+{
+	return reach->parents && reach->parents[block] && block != reach->modules
+		       ? reach->parents[block] - 1
+		       : NO_BLOCK;
+}
+
+/* Returns whether the block is reached. */
+static inline bool torsh_python_reaches(const struct python_reach *reach, uint32_t block)
+{
+	return reach->parents && reach->parents[block];
+}
+
+#endif

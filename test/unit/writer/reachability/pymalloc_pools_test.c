@@ -118,7 +118,8 @@ static void what_does_not_agree_is_no_pool(void **state)
 		release(&model, i);
 	check(&model);
 	assert_false(torsh_pymalloc_pool_read(&pool, BASE + 4096, model.words, 2048));
-	assert_false(torsh_pymalloc_pool_read(&pool, BASE, model.words, 100)); /* cut off */
+	assert_false(torsh_pymalloc_pool_read(&pool, BASE, model.words, 5)); /* half a header */
+	assert_false(torsh_pymalloc_pool_read(&pool, BASE, model.words, 100)); /* of the list */
 	damaged = model;
 	++*header(&damaged, 0); /* one more in use than the list leaves */
 	assert_false(torsh_pymalloc_pool_read(&pool, BASE, damaged.words, 2048));
@@ -137,10 +138,31 @@ static void what_does_not_agree_is_no_pool(void **state)
 	}
 }
 
+/* The last block's end is on a page that was never written. */
+static void words_that_were_never_written_are_zero(void **state)
+{
+	static struct model model;
+	struct pymalloc_pool pool;
+	uint32_t block_bytes = 432;
+
+	(void)state;
+	begin(&model, POOL_BYTES_MAX, block_bytes / 16 - 1);
+	for (int i = 0; i < 8; i++)
+		allocate(&model);
+	model.words[1] = BASE + HEADER_BYTES + 9 * block_bytes; /* free, its first word is 0 */
+	*header(&model, 40) = HEADER_BYTES + 10 * block_bytes;
+	assert_in_range(*header(&model, 40), 4097, 8192);
+	assert_true(torsh_pymalloc_pool_read(&pool, BASE, model.words, 4096 / 8));
+	assert_int_equal(pool.n_blocks, 10);
+	assert_true(torsh_pymalloc_is_used(&pool, 8));
+	assert_false(torsh_pymalloc_is_used(&pool, 9));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_in_use_are_those_of_a_model),
+		cmocka_unit_test(words_that_were_never_written_are_zero),
 		cmocka_unit_test(what_does_not_agree_is_no_pool),
 	};
 

@@ -30,7 +30,7 @@ static uint32_t pool_bytes(const struct pool_header *header, uint64_t address)
 
 /* Go through the list of free blocks. Returns false if it leaves the pool or has a loop. */
 static bool read_free(struct pymalloc_pool *pool, const struct pool_header *header,
-		      const uint64_t *words, uint32_t *n_free)
+		      const uint64_t *words, size_t n, uint32_t *n_free)
 {
 	uint64_t at = header->free;
 
@@ -42,7 +42,8 @@ static bool read_free(struct pymalloc_pool *pool, const struct pool_header *head
 		    !torsh_pymalloc_is_used(pool, block))
 			return false;
 		pool->is_free[block / 64] |= UINT64_C(1) << block % 64;
-		at = words[(at - pool->address) / sizeof(*words)];
+		offset = (at - pool->address) / sizeof(*words);
+		at = offset < n ? words[offset] : 0;
 	}
 	return true;
 }
@@ -66,9 +67,10 @@ bool torsh_pymalloc_pool_read(struct pymalloc_pool *pool, uint64_t address, cons
 	};
 	/* The first offset beyond the last block's is that block's end. */
 	if (header.next_offset < HEADER_BYTES + pool->block_bytes ||
-	    header.next_offset > pool->bytes || header.next_offset > n * sizeof(*words) ||
+	    header.next_offset > pool->bytes ||
 	    (header.next_offset - HEADER_BYTES) % pool->block_bytes)
 		return false;
 	pool->n_blocks = (header.next_offset - HEADER_BYTES) / pool->block_bytes;
-	return read_free(pool, &header, words, &n_free) && header.n_used == pool->n_blocks - n_free;
+	return read_free(pool, &header, words, n, &n_free) &&
+	       header.n_used == pool->n_blocks - n_free;
 }

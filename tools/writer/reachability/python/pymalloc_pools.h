@@ -25,8 +25,8 @@ struct pymalloc_pool {
 };
 
 /*
- * Read a pool from the words that are at the address; n of them are known. Returns false if there
- * is none: its header and its list of free blocks have to agree.
+ * Read a pool from the words that are at the address; those from the nth on were never written: 0.
+ * Returns false if there is none: its header and its list of free blocks have to agree.
  */
 bool torsh_pymalloc_pool_read(struct pymalloc_pool *pool, uint64_t address, const uint64_t *words,
 			      size_t n);

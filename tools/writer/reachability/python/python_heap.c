@@ -23,8 +23,9 @@ static void note_large_dict(struct python_heap *heap, uint64_t address)
 	heap->large_dicts[heap->n_large_dicts++] = address;
 }
 
+/* n of the block's words are known. */
 static void add_block(struct python_heap *heap, uint64_t address, uint32_t bytes,
-		      const uint64_t *words)
+		      const uint64_t *words, size_t n)
 {
 	const struct python_type *type;
 	const struct python_block *block;
@@ -35,26 +36,30 @@ static void add_block(struct python_heap *heap, uint64_t address, uint32_t bytes
 	heap->blocks[heap->n_blocks++] = (struct python_block){
 		.address = address,
 		.bytes = bytes,
-		.type = torsh_python_types_of(&heap->types, words, bytes / sizeof(*words), false),
+		.type = torsh_python_types_of(&heap->types, words, n, false),
 	};
 	block = &heap->blocks[heap->n_blocks - 1];
 	type = block->type == NO_PYTHON_TYPE ? NULL : &heap->types.items[block->type];
 	if (type && type->kind == PYTHON_DICT &&
+	    n > type->object_offset / sizeof(*words) + SIZE_WORD &&
 	    words[type->object_offset / sizeof(*words) + SIZE_WORD] >= LARGE_DICT)
 		note_large_dict(heap, address);
 }
 
 static void add_pool(struct python_heap *heap, const struct pymalloc_pool *pool,
-		     const uint64_t *words)
+		     const uint64_t *words, size_t n)
 {
+	size_t n_of_block = pool->block_bytes / sizeof(*words);
+
 	torsh_heap_ranges_add(&heap->pools, pool->address, pool->address + pool->bytes);
 	heap->pool_bytes += pool->bytes;
 	for (uint32_t i = 0; i < pool->n_blocks && heap->n_blocks <= heap->n_blocks_max; i++) {
 		uint32_t offset = pool->first + i * pool->block_bytes;
+		size_t first = offset / sizeof(*words), left = first < n ? n - first : 0;
 
 		if (torsh_pymalloc_is_used(pool, i))
-			add_block(heap, pool->address + offset, pool->block_bytes,
-				  words + offset / sizeof(*words));
+			add_block(heap, pool->address + offset, pool->block_bytes, words + first,
+				  left < n_of_block ? left : n_of_block);
 	}
 }
 
@@ -67,10 +72,11 @@ static void take_pools(void *context, uint64_t address, uint64_t *words, size_t 
 
 	while (at < end) {
 		const uint64_t *first = words + (at - address) / sizeof(*words);
+		size_t n_left = (end - at) / sizeof(*words);
 		struct pymalloc_pool pool;
 
-		if (torsh_pymalloc_pool_read(&pool, at, first, (end - at) / sizeof(*words))) {
-			add_pool(heap, &pool, first);
+		if (torsh_pymalloc_pool_read(&pool, at, first, n_left)) {
+			add_pool(heap, &pool, first, n_left);
 			at += pool.bytes;
 		} else {
 			at += POOL_ALIGNMENT;

@@ -6,6 +6,7 @@
 #include "agent/process/text_buffer.h"
 #include "agent/python/python.h"
 #include "shim/cpython/cpython.h"
+#include "shim/cpython/cpython_end.h"
 
 static void note_unsupported(void)
 {
@@ -37,6 +38,8 @@ void torsh_python_detect(const struct link_map *map)
 	answer = torsh_cpython_consider(map);
 	if (answer == CPYTHON_UNKNOWN)
 		note_unsupported();
+	if (answer == CPYTHON_FOUND)
+		torsh_cpython_find_end();
 	if (answer != CPYTHON_NONE && torsh_config.python_allocators)
 		watch_memory(map);
 }

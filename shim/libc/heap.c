@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "shim/allocators/operators_new.h"
+#include "shim/cpython/cpython_end.h"
 #include "shim/hooks.h"
 #include "shim/libc/boot.h"
 #include "shim/libc/next.h"
+#include "shim/libc/signals.h"
 #include "shim/pause.h"
 
 /* Inner calls of an operator new or delete are recorded there. */
@@ -61,6 +63,9 @@ static inline void release(void *p, const void *caller)
 {
 	if (__builtin_expect(torsh_boot_owns(p), 0))
 		return;
+	if (__builtin_expect(
+		    atomic_load_explicit(&torsh_cpython_end_is_watched, memory_order_relaxed), 0))
+		torsh_signals_freeing();
 	if (!torsh_pause_is_for_good() && !torsh_operators_is_inner(caller))
 		torsh_heap_freeing(p);
 	torsh_next.free(p);

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * sigaction, by which CPython gives signals their default actions back when it begins to end: after
- * the program's own exit handlers, and before it frees any module. No call is changed.
- */
+/* sigaction, by which CPython gives signals their actions back when it ends. No call is changed. */
+#include "shim/libc/signals.h"
+
 #include <signal.h>
 
 #include "shim/cpython/cpython.h"
+#include "shim/cpython/cpython_end.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
+#include "shim/sys.h"
 
-static bool begins_to_end(const struct sigaction *action)
+void torsh_signals_freeing(void)
 {
-	return action && action->sa_handler == SIG_DFL &&
-	       atomic_load_explicit(&torsh_cpython_is_there, memory_order_acquire) &&
-	       torsh_cpython.is_finalizing && torsh_cpython.is_finalizing();
+	/* Other threads may end, too. */
+	if (!torsh_cpython_is_ending() || torsh_sys_gettid() != torsh_sys_getpid())
+		return;
+	torsh_cpython_watch_end(false);
+	torsh_process_finalizing();
 }
 
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-	if (begins_to_end(action))
+	if (action && action->sa_handler == SIG_DFL && torsh_cpython_is_ending())
 		torsh_process_finalizing();
+	if (number == SIGINT && action &&
+	    atomic_load_explicit(&torsh_cpython_is_there, memory_order_acquire))
+		torsh_cpython_watch_end(action->sa_handler == SIG_IGN);
 	return torsh_next.sigaction(number, action, old);
 }

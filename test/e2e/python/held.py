@@ -6,6 +6,7 @@ run before it is judged, and the program is what it is without the agent.
 """
 
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -58,7 +59,21 @@ def what_is_held(python):
     expect_equal([step["type"] for step in why[1:]], ["module", "list", "bytearray", None], "what that is")
 
 
+def what_is_held_where_sigint_is_ignored(python):
+    """As in the background of a shell: CPython changes no signal when it ends."""
+    path = scratch("program") / "held.py"
+    path.write_text(HELD)
+    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    bare = run([python.path, path], **ignored)
+    result, output = record([python.path, path], **ignored)
+    expect_equal((result.returncode, result.stdout, result.stderr), (3, bare.stdout, b""), "what it does, as without")
+    (line, kind, blocks), = held(leaks(output))
+    expect_equal((line, kind), (line_of("kept ="), "reachable"), "the line that held memory")
+    assert N <= blocks <= N + 2, blocks
+
+
 for _python in find_all():
+    add_case(f"{_python.name}_is_judged_where_sigint_is_ignored", what_is_held_where_sigint_is_ignored, _python)
     add_case(f"{_python.name}_is_judged_before_it_frees_what_is_held", what_is_held, _python)
 
 

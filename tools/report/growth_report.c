@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tools/base/size.h"
 #include "tools/report/parts.h"
@@ -14,9 +15,11 @@ static const char *const growth_over[] = {
 	[GROWTH_OVER_TIME] = "time",
 };
 
-static void emit_grown(struct json_writer *json, const struct allocation_site *site)
+static void emit_grown(struct json_writer *json, const struct growth_view *view,
+		       const struct allocation_site *site)
 {
 	struct growth_rate rate = torsh_growth_rate(site);
+	char *kept_by = torsh_holder_name(&view->holders, site);
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_double(json, "bytes_per_step", rate.bytes);
@@ -28,11 +31,13 @@ static void emit_grown(struct json_writer *json, const struct allocation_site *s
 	torsh_json_put_text(json, "kind", site->is_of_tensors ? "tensor" : "block");
 	torsh_json_put_u64(json, "bytes", site->bytes);
 	torsh_json_put_u64(json, "blocks", site->blocks);
+	torsh_json_put_text(json, "kept_by", kept_by);
 	torsh_json_put_text(json, "operator", torsh_site_operator(site));
 	torsh_json_put_text(json, "module", torsh_site_module(site));
 	torsh_json_put_u64(json, "pid", site->process->pid);
 	torsh_parts_emit_stack(json, site->frames, site->n_frames);
 	torsh_json_end_object(json);
+	free(kept_by);
 }
 
 static void emit_processes(struct json_writer *json, const struct growth_view *view)
@@ -68,7 +73,7 @@ void torsh_growth_json(const struct growth_view *view)
 	torsh_json_put_bool(&json, "enough_steps", view->growth->is_enough);
 	torsh_json_begin_lines(&json, "growth");
 	for (size_t i = 0; i < view->n_shown; i++)
-		emit_grown(&json, &view->growth->found.items[i]);
+		emit_grown(&json, view, &view->growth->found.items[i]);
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &view->growth->found, view->n_shown);
 	emit_small(&json, &view->growth->small);
@@ -138,6 +143,7 @@ void torsh_growth_text(const struct growth_view *view)
 					      .has_growth = true,
 					      .is_over_time = growth->over == GROWTH_OVER_TIME,
 					      .max_rows = view->max_rows,
+					      .holders = &view->holders,
 				      });
 	torsh_text_smaller(stdout, growth->found.n - view->n_shown);
 	print_small(growth);

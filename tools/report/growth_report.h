@@ -4,6 +4,7 @@
 #define TORSH_REPORT_GROWTH_REPORT_H
 
 #include "tools/memory/growth/growth.h"
+#include "tools/report/holder_report.h"
 
 struct growth_view {
 	const struct recording *recording;
@@ -12,6 +13,7 @@ struct growth_view {
 	const struct growth *growth;
 	size_t n_shown; /* allocation sites, named */
 	size_t max_rows; /* of frames per site; 0: all */
+	struct holder_view holders;
 };
 
 /* Print what grew on stdout, as text. */

@@ -158,7 +158,8 @@ static void close_growth(struct growth_reading *of)
 		torsh_prepass_free(&of->prepass);
 }
 
-static void show_growth(const struct read_options *options, const struct reading *reading)
+static void show_growth(const struct read_options *options, const struct reading *reading,
+			size_t why)
 {
 	struct growth_reading of = {0};
 	struct growth growth = {.takes_time = true,
@@ -171,6 +172,7 @@ static void show_growth(const struct read_options *options, const struct reading
 		.n_processes = reading->n_processes,
 		.growth = &growth,
 		.max_rows = options->has_depth ? 0 : FOLDED_ROWS,
+		.holders = {.symbols = reading->symbols, .stacks = options->view},
 	};
 
 	open_growth(&of, &growth, options, reading);
@@ -179,7 +181,11 @@ static void show_growth(const struct read_options *options, const struct reading
 	torsh_sites_merge_alike(&growth.found, reading->symbols);
 	torsh_growth_fold(&growth);
 	view.n_shown = torsh_options_choose(options, &growth.found, reading->symbols, TEXT_LIMIT);
-	if (options->is_json)
+	if (why > view.n_shown)
+		torsh_die("there is no number %zu: %zu are shown", why, view.n_shown);
+	if (why)
+		torsh_leaks_why_of(options, reading, &growth.found.items[why - 1]);
+	else if (options->is_json)
 		torsh_growth_json(&view);
 	else
 		torsh_growth_text(&view);
@@ -362,7 +368,7 @@ int torsh_command_leaks(int argc, char **argv)
 	options.without = choice.is_growth ? 0 : RECORDING_MOMENTS;
 	torsh_reading_open(&reading, &options);
 	if (choice.is_growth)
-		show_growth(&options, &reading);
+		show_growth(&options, &reading, choice.why);
 	else
 		show_leaks(&options, &reading, &choice);
 	torsh_reading_close(&reading, &options);

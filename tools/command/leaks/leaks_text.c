@@ -8,6 +8,7 @@
 #include "tools/frames/folded_stack.h"
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
+#include "tools/report/holder_report.h"
 #include "tools/report/selection.h"
 #include "tools/report/sites/interval_text.h"
 #include "tools/report/sites/site_rows.h"
@@ -347,6 +348,8 @@ static void print_details(const struct leaks_view *view)
 static void print_held(const struct leaks_view *view, const struct lost_and_kept *divided)
 {
 	const struct allocation_sites *held = &view->leaks.held;
+	struct holder_view holders = {.symbols = view->reading->symbols,
+				      .stacks = view->options->view};
 	uint64_t blocks = 0, bytes = 0;
 	char size[SIZE_TEXT_BYTES], counted[64];
 
@@ -368,6 +371,7 @@ static void print_held(const struct leaks_view *view, const struct lost_and_kept
 				      .n = view->n_held_shown,
 				      .with_pid = view->reading->n_processes > 1,
 				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
+				      .holders = &holders,
 			      });
 }
 
@@ -378,6 +382,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 	char *why_unjudged = torsh_leaks_why_unjudged(view);
 	struct lost_and_kept divided = divide(view, why_unjudged);
 	size_t n_shown = count_rows(view, &divided);
+	struct holder_view holders = {.symbols = reading->symbols, .stacks = view->options->view};
 
 	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
 	print_heading(view, &divided, n_shown);
@@ -401,6 +406,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 				      .whole_bytes = leaks->bytes,
 				      .with_pid = reading->n_processes > 1,
 				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
+				      .holders = divided.lost_blocks ? NULL : &holders,
 			      });
 	print_folded(view, &divided, n_shown);
 	print_held(view, &divided);

@@ -40,4 +40,8 @@ void torsh_leaks_python_json(struct json_writer *json, const struct leaks_view *
  */
 void torsh_leaks_why(const struct leaks_view *view, size_t number);
 
+/* Print it for a block of the site. */
+void torsh_leaks_why_of(const struct read_options *options, const struct reading *reading,
+			const struct allocation_site *site);
+
 #endif

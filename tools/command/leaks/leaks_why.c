@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh leaks --why: who keeps the blocks of one leak. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/base/die.h"
-#include "tools/base/size.h"
 #include "tools/command/leaks/leaks_view.h"
-#include "tools/frames/blamed_line.h"
-#include "tools/frames/short_name.h"
-#include "tools/report/parts.h"
-#include "tools/report/text.h"
-#include "tools/symbols/data_symbol.h"
-#include "tools/symbols/stack_view.h"
+#include "tools/report/holder_report.h"
 
 /* The leak of that number: those that are kept to the end and freed then come last. */
 static const struct allocation_site *site_of(const struct leaks_view *view, size_t number)
@@ -27,206 +17,18 @@ static const struct allocation_site *site_of(const struct leaks_view *view, size
 		  view->n_shown + view->n_held_shown);
 }
 
-/* Stacks of one line were merged: any way to one of them will do. */
-static const struct recorded_holder *holder_of(const struct leaks_view *view,
-					       const struct allocation_site *site)
-{
-	const struct recorded_verdicts *verdicts = &site->process->verdicts;
-	const struct recorded_holder *found = NULL;
-
-	for (size_t i = 0; !found && i < verdicts->n_holders; i++) {
-		if (verdicts->holders[i].stack == site->stack)
-			found = &verdicts->holders[i];
-	}
-	for (size_t i = 0; !found && i < verdicts->n_holders; i++) {
-		size_t n;
-		const struct frame **frames =
-			torsh_stack_frames(site->process, verdicts->holders[i].stack,
-					   view->reading->symbols, view->options->view, &n);
-		struct blamed_line a = torsh_blamed_line(frames, n, torsh_working_directory());
-		struct blamed_line b =
-			torsh_blamed_line(site->frames, site->n_frames, torsh_working_directory());
-
-		if (n && site->n_frames && a.where != FRAME_NONE && b.where != FRAME_NONE &&
-		    frames[a.where]->file == site->frames[b.where]->file &&
-		    frames[a.where]->line == site->frames[b.where]->line)
-			found = &verdicts->holders[i];
-		free(frames);
-	}
-	return found;
-}
-
-static const char *kind_of(const struct recorded_holder *holder)
-{
-	switch (holder->root) {
-	case ROOT_IN_MODULE:
-		return "global";
-	case ROOT_ON_STACK:
-		return "stack";
-	case ROOT_IN_REGISTER:
-		return "register";
-	case ROOT_OF_PYTHON:
-		return "modules";
-	default:
-		return "mapping";
-	}
-}
-
-/* The caller frees it. */
-static char *name_of(const struct leaks_view *view, const struct recorded_holder *holder)
-{
-	char *symbol, *name;
-
-	if (holder->root == ROOT_ON_STACK)
-		return torsh_need_text("thread %" PRIu32, holder->tid);
-	if (holder->root == ROOT_IN_REGISTER)
-		return torsh_need_text("a register");
-	if (holder->root == ROOT_OF_PYTHON)
-		return torsh_need_text("sys.modules");
-	if (holder->root != ROOT_IN_MODULE)
-		return torsh_need_text("memory mapped by %s",
-				       holder->path ? holder->path : "the program");
-	symbol = torsh_data_symbol(holder->path, holder->address);
-	name = symbol ? torsh_need_text("%s in %s",
-					torsh_symbols_demangle(view->reading->symbols, symbol),
-					holder->path)
-		      : torsh_need_text("data of %s at %#" PRIx64, holder->path, holder->address);
-	free(symbol);
-	return name;
-}
-
-/* The line that allocated a block of the way; the caller frees it. */
-static char *line_of(const struct leaks_view *view, const struct allocation_site *site,
-		     uint32_t stack)
-{
-	size_t n;
-	const struct frame **frames = torsh_stack_frames(
-		site->process, stack, view->reading->symbols, view->options->view, &n);
-	struct blamed_line blamed = torsh_blamed_line(frames, n, torsh_working_directory());
-	char *place = blamed.where == FRAME_NONE
-			      ? torsh_need_text("(no stack)")
-			      : torsh_short_place(frames[blamed.where], torsh_working_directory());
-
-	free(frames);
-	return place;
-}
-
-static void emit_root(struct json_writer *json, const struct leaks_view *view,
-		      const struct recorded_holder *holder)
-{
-	char *name = name_of(view, holder);
-
-	torsh_json_begin_object(json, NULL);
-	torsh_json_put_text(json, "kind", kind_of(holder));
-	torsh_json_put_text(json, "name", name);
-	torsh_json_put_null(json, "type");
-	torsh_json_put_null(json, "bytes");
-	torsh_json_put_null(json, "stack");
-	torsh_json_end_object(json);
-	free(name);
-}
-
-/* The class of an object of C++ by its table of virtual functions, interned, or NULL. */
-static const char *class_of(const struct leaks_view *view, const struct held_block *block)
-{
-	static const char before[] = "vtable for ";
-	char *symbol =
-		block->table_module ? torsh_data_symbol(block->table_module, block->table) : NULL;
-	const char *name = symbol ? torsh_symbols_demangle(view->reading->symbols, symbol) : NULL;
-	bool is_table = name && !strncmp(name, before, strlen(before));
-
-	free(symbol);
-	return is_table ? name + strlen(before) : NULL;
-}
-
-static const char *kind_of_block(const struct held_block *block)
-{
-	if (!block->type)
-		return "block";
-	return strcmp(block->type, "module") ? "object" : "module";
-}
-
-static void emit_block(struct json_writer *json, const struct leaks_view *view,
-		       const struct allocation_site *site, const struct held_block *block)
-{
-	char *line = block->name || !block->stack ? NULL : line_of(view, site, block->stack);
-
-	torsh_json_begin_object(json, NULL);
-	torsh_json_put_text(json, "kind", kind_of_block(block));
-	torsh_json_put_text(json, "name", line ? line : block->name);
-	torsh_json_put_text(json, "type", block->type ? block->type : class_of(view, block));
-	torsh_json_put_u64(json, "bytes", block->bytes);
-	if (block->stack)
-		torsh_parts_emit_recorded_stack(json, site->process, block->stack,
-						view->reading->symbols, view->options->view);
-	else
-		torsh_json_put_null(json, "stack");
-	torsh_json_end_object(json);
-	free(line);
-}
-
-static void emit_json(const struct leaks_view *view, const struct allocation_site *site,
-		      const struct recorded_holder *holder)
-{
-	struct json_writer json;
-
-	torsh_json_open(&json, stdout);
-	torsh_json_begin_report(&json);
-	torsh_json_put_u64(&json, "version", 1);
-	torsh_json_put_text(&json, "class", torsh_block_class_name(torsh_block_class_of(site)));
-	torsh_json_put_known(&json, "left_out", holder, holder ? holder->left_out : 0);
-	torsh_json_begin_array(&json, "why");
-	if (holder)
-		emit_root(&json, view, holder);
-	for (size_t i = 0; holder && i < holder->n_blocks; i++)
-		emit_block(&json, view, site, &holder->blocks[i]);
-	torsh_json_end_array(&json);
-	torsh_json_end_object(&json);
-	torsh_json_close(&json);
-}
-
-static void print_block(const struct leaks_view *view, const struct allocation_site *site,
-			const struct held_block *block)
-{
-	char bytes[SIZE_TEXT_BYTES];
-	char *line = block->stack ? line_of(view, site, block->stack) : NULL;
-	const char *type = block->type ? block->type : class_of(view, block);
-
-	printf("  -> ");
-	if (type)
-		printf("%s%s%s, ", block->name ? block->name : "", block->name ? ": " : "", type);
-	printf("%s%s%s\n", torsh_size_human(block->bytes, bytes), line ? " from " : "",
-	       line ? line : "");
-	free(line);
-}
-
-static void print_text(const struct leaks_view *view, const struct allocation_site *site,
-		       const struct recorded_holder *holder)
-{
-	char *name;
-
-	if (!holder) {
-		printf("Nothing is known of what keeps it: it is %s.\n",
-		       torsh_block_class_name(torsh_block_class_of(site)));
-		return;
-	}
-	name = name_of(view, holder);
-	printf("%s\n", name);
-	for (size_t i = 0; i < holder->n_blocks; i++) {
-		if (holder->left_out && i == holder->n_blocks / 2)
-			printf("  ... and %" PRIu32 " more\n", holder->left_out);
-		print_block(view, site, &holder->blocks[i]);
-	}
-	free(name);
-}
-
 void torsh_leaks_why(const struct leaks_view *view, size_t number)
 {
-	const struct allocation_site *site = site_of(view, number);
-	const struct recorded_holder *holder = holder_of(view, site);
+	torsh_leaks_why_of(view->options, view->reading, site_of(view, number));
+}
 
-	if (view->options->is_json)
-		emit_json(view, site, holder);
+void torsh_leaks_why_of(const struct read_options *options, const struct reading *reading,
+			const struct allocation_site *site)
+{
+	struct holder_view view = {.symbols = reading->symbols, .stacks = options->view};
+
+	if (options->is_json)
+		torsh_holder_json(&view, site);
 	else
-		print_text(view, site, holder);
+		torsh_holder_text(&view, site);
 }

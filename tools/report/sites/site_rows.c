@@ -188,6 +188,16 @@ static void print_scope(FILE *out, const struct allocation_site *site)
 			operator && module ? ", " : "", module ? module : "");
 }
 
+static void print_holder(FILE *out, const struct site_rows *rows,
+			 const struct allocation_site *site)
+{
+	char *name = rows->holders ? torsh_holder_name(rows->holders, site) : NULL;
+
+	if (name)
+		fprintf(out, "      kept by %s\n", name);
+	free(name);
+}
+
 static void print_frame(FILE *out, const struct frame *frame, bool is_marked)
 {
 	const char *directory = torsh_working_directory();
@@ -232,6 +242,7 @@ static void print_site(FILE *out, const struct site_rows *rows, size_t i, bool s
 	if (!rows->is_change)
 		torsh_interval_text(out, "      ", site->bytes, site->blocks, site->variance);
 	print_scope(out, site);
+	print_holder(out, rows, site);
 	for (size_t k = 0; k < stack.n; k++) {
 		const struct folded_row *row = &stack.rows[k];
 		char *text;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "tools/memory/allocation_sites.h"
+#include "tools/report/holder_report.h"
 
 struct site_rows {
 	const char *heading; /* of the column of bytes: "LEAKED" */
@@ -20,6 +21,7 @@ struct site_rows {
 	bool has_growth; /* bytes and blocks are growth */
 	bool is_over_time; /* the growth is in a second, not in a step */
 	size_t max_rows; /* of frames per site; 0: all */
+	const struct holder_view *holders; /* also show who keeps them; NULL: don't */
 };
 
 /* Print the heading and the sites. */

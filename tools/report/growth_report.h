@@ -4,7 +4,7 @@
 #define TORSH_REPORT_GROWTH_REPORT_H
 
 #include "tools/memory/growth/growth.h"
-#include "tools/report/holder_report.h"
+#include "tools/report/sites/holder_report.h"
 
 struct growth_view {
 	const struct recording *recording;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* CPython's objects, which no allocator of C sees one by one: by type, and by what leads to them. */
+/* CPython's objects, which no allocator of C sees one by one: by type, and by who keeps them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

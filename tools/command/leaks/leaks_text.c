@@ -8,7 +8,7 @@
 #include "tools/frames/folded_stack.h"
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
-#include "tools/report/holder_report.h"
+#include "tools/report/sites/holder_report.h"
 #include "tools/report/selection.h"
 #include "tools/report/sites/interval_text.h"
 #include "tools/report/sites/site_rows.h"

@@ -2,7 +2,7 @@
 /* torsh leaks --why: who keeps the blocks of one leak. */
 #include "tools/base/die.h"
 #include "tools/command/leaks/leaks_view.h"
-#include "tools/report/holder_report.h"
+#include "tools/report/sites/holder_report.h"
 
 /* The leak of that number: those that are kept to the end and freed then come last. */
 static const struct allocation_site *site_of(const struct leaks_view *view, size_t number)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "tools/memory/allocation_sites.h"
-#include "tools/report/holder_report.h"
+#include "tools/report/sites/holder_report.h"
 
 struct site_rows {
 	const char *heading; /* of the column of bytes: "LEAKED" */

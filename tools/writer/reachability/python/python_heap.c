@@ -187,7 +187,7 @@ static bool is_ascii(const uint64_t *words)
 	return (state >> 2 & FIVE_BITS) == ASCII || (state >> 16 & FIVE_BITS) == ASCII;
 }
 
-/* Returns how many of the object's words may be pointers: what is behind them is of former objects. */
+/* Returns how many of the object's words may be pointers: those behind are of former objects. */
 static uint64_t words_in_use(const struct python_type *type, const uint64_t *words, size_t n)
 {
 	uint64_t bytes = type->basic_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Who keeps the blocks of an allocation site: the recorded way from a root to one of them. */
-#ifndef TORSH_REPORT_HOLDER_REPORT_H
-#define TORSH_REPORT_HOLDER_REPORT_H
+#ifndef TORSH_REPORT_SITES_HOLDER_REPORT_H
+#define TORSH_REPORT_SITES_HOLDER_REPORT_H
 
 #include "tools/memory/allocation_sites.h"
 #include "tools/symbols/stack_view.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/report/holder_report.h"
+#include "tools/report/sites/holder_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

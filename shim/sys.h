@@ -43,13 +43,25 @@ static inline void *torsh_sys_mmap(void *at, size_t size_bytes, int prot, int fl
 	return (void *)TORSH_SYS(SYS_mmap, at, size_bytes, prot, flags, fd, offset);
 }
 
+/*
+ * Mark pages that were mapped with MAP_NORESERVE as the agent's: the writer, which looks for the
+ * program's pointers, knows them by both. They are not in dumps of the program either.
+ */
+static inline void torsh_sys_mark(void *pages, size_t size_bytes)
+{
+	TORSH_SYS(SYS_madvise, pages, size_bytes, MADV_DONTDUMP, 0, 0, 0);
+}
+
 /* Anonymous private pages, zeroed, populated on access. NULL if the kernel refuses. */
 static inline void *torsh_sys_pages(size_t size_bytes)
 {
 	void *p = torsh_sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return torsh_sys_failed((long)p) ? NULL : p;
+	if (torsh_sys_failed((long)p))
+		return NULL;
+	torsh_sys_mark(p, size_bytes);
+	return p;
 }
 
 /* From Linux 5.14; older C libraries don't define it, older kernels answer EINVAL. */

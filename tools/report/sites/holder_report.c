@@ -212,8 +212,11 @@ char *torsh_holder_name(const struct holder_view *view, const struct allocation_
 	const char *name = NULL;
 
 	for (size_t i = 0; holder && i < holder->n_blocks; i++) {
-		if (holder->blocks[i].name)
-			name = holder->blocks[i].name;
+		const char *of = holder->blocks[i].name;
+
+		/* "[3]" of what no variable leads to says little. */
+		if (of && *of != '[' && *of != '{')
+			name = of;
 	}
 	if (name)
 		return torsh_need_text("%s", name);

@@ -203,13 +203,19 @@ static void areas_are_read_as_the_kernel_prints_them(void **state)
 		"VmFlags: rd wr mr mw me ac sd wf\n",
 		"7f0000004000-7f0000005000 rw-p 00001000 08:01 9                     /x/libtorshagent.so\n",
 		"7f0000005000-7f0000006000 rw-p 00000000 00:00 0 \n",
+		"7f0000008000-7f0000009000 rw-p 00000000 00:00 0 \n",
+		"VmFlags: rd wr mr mw me nr dd\n",
+		"7f000000a000-7f000000b000 rw-p 00000000 00:00 0 \n",
+		"VmFlags: rd wr mr mw me nr\n",
+		"7f000000c000-7f000000d000 rw-s 00000000 00:01 5                     /memfd:a (deleted)\n",
+		"7f000000d000-7f000000e000 rw-p 00000000 00:00 0 \n",
 	};
 	struct memory_areas areas = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		torsh_memory_areas_add_line(&areas, lines[i], "/libtorshagent.so");
-	assert_int_equal(areas.n, 7);
+	assert_int_equal(areas.n, 11);
 	assert_string_equal(areas.items[0].path, "/tmp/a b/prog");
 	/* Its pages are the file's, as far as these lines go; that of the device is not counted. */
 	assert_false(areas.items[0].has_own_pages);
@@ -220,7 +226,11 @@ static void areas_are_read_as_the_kernel_prints_them(void **state)
 	assert_true(areas.items[2].is_brk_heap && !areas.items[2].path);
 	assert_true(areas.items[3].is_device && areas.items[3].is_shared);
 	assert_true(areas.items[4].is_agents && areas.items[5].is_agents &&
-		    areas.items[6].is_agents);
+		    areas.items[6].is_agents && areas.items[7].is_agents &&
+		    !areas.items[8].is_agents);
+	/* Only data of a module go on behind a file. */
+	assert_non_null(areas.items[9].path);
+	assert_null(areas.items[10].path);
 	assert_ptr_equal(torsh_memory_areas_find(&areas, 0x55d0c0002fff), &areas.items[1]);
 	assert_null(torsh_memory_areas_find(&areas, 0x55d0c0003000));
 	torsh_memory_areas_free(&areas);

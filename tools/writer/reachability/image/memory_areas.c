@@ -9,7 +9,10 @@
 
 #include "tools/base/containers/array.h"
 
-#define WIPED_ON_FORK " wf" /* of VmFlags */
+/* Of VmFlags: what the agent asks for its pages, the last two together. */
+#define WIPED_ON_FORK " wf"
+#define NOT_RESERVED " nr"
+#define NOT_DUMPED " dd"
 
 /* Files of devices, apart from what maps anonymous memory for all processes of a fork. */
 static bool is_device(const char *path)
@@ -68,8 +71,9 @@ static void add_detail(struct memory_area *area, const char *line)
 	if (is_number_of(line, area->is_file ? "Anonymous:" : "Rss:") ||
 	    is_number_of(line, "Swap:"))
 		area->has_own_pages = true;
-	else if (!strncmp(line, "VmFlags:", 8) && strstr(line, WIPED_ON_FORK))
-		area->is_agents = true;
+	else if (!strncmp(line, "VmFlags:", 8) && !area->is_file)
+		area->is_agents |= strstr(line, WIPED_ON_FORK) ||
+				   (strstr(line, NOT_RESERVED) && strstr(line, NOT_DUMPED));
 }
 
 void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,

@@ -22,6 +22,7 @@ import readers
 import service
 import starts
 import timelines
+import verdicts_at_exit
 import writer_memory
 from results import Verdicts
 from runs import BENCH, ROOT, Options, progress, wait_for_writers
@@ -46,6 +47,7 @@ PARTS = {
     "capture": helpers.capture_sections,
     "fold": helpers.fold_sections,
     "bytes": programs.bytes_sections,
+    "verdicts": verdicts_at_exit.sections,
     "writer-memory": writer_memory.sections,
     "readers": readers.sections,
     "exports": timelines.sections,

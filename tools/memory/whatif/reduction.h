@@ -7,7 +7,7 @@
 #ifndef TORSH_MEMORY_WHATIF_REDUCTION_H
 #define TORSH_MEMORY_WHATIF_REDUCTION_H
 
-#include "tools/memory/whatif/batch.h"
+#include "tools/memory/shapes/batch.h"
 
 struct reduction {
 	uint64_t rows, columns; /* 0: there is none */

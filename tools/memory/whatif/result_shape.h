@@ -3,7 +3,7 @@
 #ifndef TORSH_MEMORY_WHATIF_RESULT_SHAPE_H
 #define TORSH_MEMORY_WHATIF_RESULT_SHAPE_H
 
-#include "tools/memory/whatif/batch.h"
+#include "tools/memory/shapes/batch.h"
 
 struct result_shape {
 	struct shape shape;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/memory/whatif/batch.h"
+#include "tools/memory/shapes/batch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
-#include "tools/memory/whatif/weights.h"
+#include "tools/memory/shapes/weights.h"
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 #define HASH_FACTOR UINT64_C(0x100000001b3)

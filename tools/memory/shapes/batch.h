@@ -9,8 +9,8 @@
  * dimension is equal to it, or a multiple that is no dimension of parameters and does not lie
  * beside the batch elsewhere.
  */
-#ifndef TORSH_MEMORY_WHATIF_BATCH_H
-#define TORSH_MEMORY_WHATIF_BATCH_H
+#ifndef TORSH_MEMORY_SHAPES_BATCH_H
+#define TORSH_MEMORY_SHAPES_BATCH_H
 
 #include "tools/base/containers/key_index.h"
 #include "tools/timeline/inputs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Which inputs of an operator are weights, by their position. */
-#ifndef TORSH_MEMORY_WHATIF_WEIGHTS_H
-#define TORSH_MEMORY_WHATIF_WEIGHTS_H
+#ifndef TORSH_MEMORY_SHAPES_WEIGHTS_H
+#define TORSH_MEMORY_SHAPES_WEIGHTS_H
 
 #include "tools/timeline/inputs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/memory/whatif/weights.h"
+#include "tools/memory/shapes/weights.h"
 
 #include <string.h>
 

@@ -31,6 +31,8 @@ struct device_moment {
 	uint64_t change; /* number of changes of device_blocks up to it */
 };
 
+#define DEVICE_CHANGE_BY_TIME UINT64_MAX /* as a change: all those up to at_ns */
+
 /* What a process had on a device from a moment on. */
 struct device_level {
 	uint64_t at_ns, bytes;

@@ -3,7 +3,7 @@
  * The sites that hold device memory, at the end or at a given moment, for which the timeline is
  * read again.
  */
-#include "tools/device/memory/device_pass.h"
+#include "tools/device/memory/device_revisit.h"
 #include "tools/symbols/cuda_frames.h"
 
 /* ---- who holds it ---------------------------------------------------------------------------- */
@@ -98,35 +98,10 @@ void torsh_device_memory_alive(struct allocation_sites *sites, const struct devi
 
 /* ---- a second pass, up to a moment ----------------------------------------------------------- */
 
-struct revisit {
-	const struct memory_of_devices *memory;
-	struct device_blocks blocks;
-	struct device_graphs graphs;
-	uint64_t until; /* number of changes to apply */
-};
-
-static void change_again(void *context, const struct event *event,
-			 const struct device_origin *origin)
-{
-	struct revisit *revisit = context;
-
-	/* The moment may be within a launch. */
-	if (revisit->blocks.n_changes != revisit->until)
-		torsh_device_blocks_take(&revisit->blocks, event, origin);
-}
-
 static void see_again(void *context, const struct recorded_process *of,
 		      const struct timeline_event *event, struct span *innermost)
 {
-	struct revisit *revisit = context;
-	struct device_origin origin;
-
-	if (revisit->blocks.n_changes == revisit->until)
-		return;
-	origin = torsh_device_origin(revisit->memory->prepass, of, event, innermost);
-	change_again(revisit, &event->event, &origin);
-	torsh_device_graphs_take(&revisit->graphs, &revisit->blocks, &event->event, &origin,
-				 change_again, revisit);
+	torsh_device_revisit_take(context, of, event, innermost);
 }
 
 void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_of_devices *memory,
@@ -136,13 +111,11 @@ void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_
 	static const struct span_visitor visitor = {.event = see_again};
 	struct wanted wanted = {.place = place, .is_managed = process->blocks.is_managed};
 	struct recorded_process *one[1] = {(struct recorded_process *)process->process};
-	struct revisit revisit = {.memory = memory, .until = moment->change};
+	struct device_revisit revisit;
 
-	torsh_device_blocks_create(&revisit.blocks);
-	torsh_device_graphs_create(&revisit.graphs);
+	torsh_device_revisit_create(&revisit, memory, moment);
 	torsh_device_memory_visit(memory, one, 1, &visitor, &revisit);
 	put_blocks(sites, process, &revisit.blocks, &wanted, NULL);
 	put_tensors(sites, process, &revisit.blocks, &wanted);
-	torsh_device_blocks_destroy(&revisit.blocks);
-	torsh_device_graphs_destroy(&revisit.graphs);
+	torsh_device_revisit_destroy(&revisit);
 }

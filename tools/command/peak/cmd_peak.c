@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh peak: what held memory when the heap was largest, of one process or of all together. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/die.h"
 #include "tools/command/arguments.h"
@@ -21,11 +22,12 @@ static const char doc[] =
 	"--rank the one with the highest peak is shown. With --device: the holders of CUDA memory when it was "
 	"largest, of a device (cuda:0), managed, pinned, registered or imported, the driver's figure at that moment, and the "
 	"allocations that it refused; all: when the heap and all devices together were largest. Of several processes the one with the highest peak is shown, "
-	"and when all that used the same device had most of it together.\n\n"
+	"and when all that used the same device had most of it together. Of a device also the owners of all that the driver counts "
+	"as used then: tensors by kind, the allocator's free memory, libraries, the context.\n\n"
 	"With --at, --step or --mark: what was live at another moment. Besides the start, the peak and the end these are "
 	"up to 64 regular times, 64 ends of steps and 64 marks; the nearest one is shown, with its distance. With --from or "
 	"--to: the highest of the moments between, which is exact if the peak is among them. With --since: what grew from one "
-	"moment to another one, and what was given back.";
+	"moment to another one, and what was given back. With --device, --at, --step and --mark are exact.";
 
 enum {
 	KEY_DEVICE = 0x2000,
@@ -99,8 +101,12 @@ static error_t parse_peak(int key, char *argument, struct argp_state *state)
 		moments->window.is_some = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (own->device && torsh_moments_are_requested(moments))
-			argp_error(state, "--device shows the peak only");
+		if (own->device && (moments->since.kind || moments->from.kind || moments->to.kind ||
+				    moments->window.is_some))
+			argp_error(state,
+				   "--device shows single moments: by --at, --step or --mark");
+		if (own->device && strcmp(own->device, "all") == 0 && moments->at.kind)
+			argp_error(state, "--device all shows the peak only");
 		if (moments->at.kind && (moments->since.kind || moments->to.kind))
 			argp_error(state, "--at, --step and --mark stand alone");
 		if ((moments->since.kind || moments->at.kind) &&
@@ -175,12 +181,15 @@ static void collect_heap(struct peak_view *view, const struct read_options *opti
 	torsh_sites_merge_alike(&view->heap, reading->symbols);
 }
 
-static void show_peak(struct read_options *options, struct reading *reading, const char *device)
+static void show_peak(struct read_options *options, struct reading *reading,
+		      const struct peak_options *own)
 {
-	struct peak_view view = {.reading = reading, .device.name = device};
+	struct peak_view view = {.reading = reading, .device.name = own->device};
 
 	if (view.device.name) {
 		torsh_peak_device_choose(&view);
+		if (!view.device.is_all)
+			torsh_peak_device_moment(&view, &own->moments.at);
 	} else {
 		view.peak = torsh_peak_choose(reading->recording, reading->processes,
 					      reading->n_processes);
@@ -222,15 +231,17 @@ int torsh_command_peak(int argc, char **argv)
 	struct read_options options = {0};
 	struct reading reading;
 	struct peak_options own = {.moments.window.steps.last = UINT64_MAX};
+	bool is_of_heap;
 
 	torsh_options_parse(argc, argv, doc, own_options, parse_peak, &own, &options);
-	if (!torsh_moments_are_requested(&own.moments))
+	is_of_heap = torsh_moments_are_requested(&own.moments) && !own.device;
+	if (!is_of_heap)
 		options.without = RECORDING_MOMENTS;
 	torsh_reading_open(&reading, &options);
-	if (torsh_moments_are_requested(&own.moments))
+	if (is_of_heap)
 		torsh_peak_moments(&options, &reading, &own.moments);
 	else
-		show_peak(&options, &reading, own.device);
+		show_peak(&options, &reading, &own);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

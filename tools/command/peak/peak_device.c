@@ -77,17 +77,37 @@ void torsh_peak_device_choose(struct peak_view *view)
 
 void torsh_peak_device_close(struct device_view *device)
 {
+	if (device->has_owners)
+		torsh_device_owners_free(&device->owners);
 	torsh_shared_devices_free(&device->shared);
 	torsh_device_reading_close(&device->reading);
+}
+
+static void collect_owners(struct peak_view *view)
+{
+	struct device_view *device = &view->device;
+	const struct device_blocks *blocks = &device->process->blocks;
+
+	device->has_owners = !device->is_all && blocks->scopes[device->place].kind == SCOPE_CUDA &&
+			     blocks->scopes[device->place].device != DEVICE_NOT_KNOWN;
+	if (!device->has_owners)
+		return;
+	torsh_device_owners_collect(&device->owners, &(struct owners_request){
+							     .memory = &device->reading.memory,
+							     .process = device->process,
+							     .place = device->place,
+							     .at = device->at,
+							     .symbols = view->reading->symbols,
+						     });
 }
 
 void torsh_peak_device_collect(struct peak_view *view)
 {
 	const struct device_view *device = &view->device;
-	const struct device_moment *moment = device->is_all
-						     ? &device->process->joint.at
-						     : &device->process->places[device->place].peak;
+	const struct device_moment *moment =
+		device->is_all ? &device->process->joint.at : &device->at;
 
 	torsh_device_memory_at(&view->heap, &device->reading.memory, device->process, device->place,
 			       moment);
+	collect_owners(view);
 }

@@ -2,6 +2,7 @@
 /* torsh peak as JSON; schema: tools/schema/peak.json. */
 #include "tools/command/peak/peak_view.h"
 #include "tools/report/device_refusals_report.h"
+#include "tools/report/owners/owners_report.h"
 #include "tools/report/parts.h"
 
 static void emit_mappings(struct json_writer *json, const struct peak_view *view)
@@ -65,6 +66,21 @@ static void emit_rss(struct json_writer *json, const struct recorded_process *pr
 	torsh_json_put_text(json, "rss_peak_source", process ? process->rss_peak_source : NULL);
 }
 
+static void emit_moment(struct json_writer *json, const struct peak_view *view)
+{
+	const struct device_view *device = &view->device;
+	uint64_t blocks, bytes;
+
+	torsh_sites_sum(&view->heap, &blocks, &bytes);
+	torsh_json_begin_object(json, "moment");
+	torsh_json_put_text(json, "kind", torsh_memory_moment_names[device->moment_kind]);
+	torsh_json_put_u64(json, "at_ns", device->at.at_ns);
+	torsh_json_put_u64(json, "bytes", bytes);
+	torsh_json_end_object(json);
+	if (device->has_owners)
+		torsh_owners_json(json, &device->owners);
+}
+
 /* Emit members in addition to the heap report's. */
 static void emit_device(struct json_writer *json, const struct peak_view *view)
 {
@@ -83,6 +99,7 @@ static void emit_device(struct json_writer *json, const struct peak_view *view)
 	torsh_device_room_json(json, process, device->place, DEVICE_AT_PEAK);
 	torsh_device_refusals_json(json, process, device->place, view->reading->symbols,
 				   view->heap.view);
+	emit_moment(json, view);
 }
 
 void torsh_peak_json(const struct peak_view *view)

@@ -6,11 +6,30 @@
 #include "tools/base/size.h"
 #include "tools/command/peak/peak_view.h"
 #include "tools/report/device_refusals_report.h"
+#include "tools/report/owners/owners_report.h"
 #include "tools/report/sites/interval_text.h"
 #include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
 #define PROCESSES_SHOWN 12
+
+/* Of what follows, unless it is the peak. */
+static void print_moment(const struct peak_view *view)
+{
+	const struct device_view *device = &view->device;
+	uint64_t start_ns = view->peak.process->start_ns, blocks, bytes;
+	char size[SIZE_TEXT_BYTES], at[SIZE_TEXT_BYTES];
+
+	if (device->moment_kind == MEMORY_AT_PEAK)
+		return;
+	torsh_sites_sum(&view->heap, &blocks, &bytes);
+	torsh_text_heading(
+		stdout, "%s at the requested moment (%s), %s after the start: %s", device->name,
+		torsh_memory_moment_names[device->moment_kind],
+		torsh_size_duration(device->at.at_ns > start_ns ? device->at.at_ns - start_ns : 0,
+				    at),
+		torsh_size_exact(bytes, size));
+}
 
 static void print_device_heading(const struct peak_view *view)
 {
@@ -36,6 +55,9 @@ static void print_device_heading(const struct peak_view *view)
 	torsh_device_text(stdout, device->process, device->place, DEVICE_AT_PEAK);
 	torsh_shared_devices_text(stdout, &device->shared, torsh_peak_device_shared(device));
 	torsh_device_refusals_text(stdout, device->process, device->place, view->reading->symbols);
+	print_moment(view);
+	if (device->has_owners)
+		torsh_owners_text(stdout, &device->owners, 0);
 }
 
 static void print_heading(const struct peak_view *view)
@@ -134,12 +156,23 @@ static void print_imports(const struct peak_view *view)
 	free(packages);
 }
 
+/* The whole that shares of sites are of. */
+static uint64_t held_whole(const struct peak_view *view)
+{
+	uint64_t blocks, bytes;
+
+	if (!view->device.name || view->device.moment_kind == MEMORY_AT_PEAK)
+		return view->peak.bytes;
+	torsh_sites_sum(&view->heap, &blocks, &bytes);
+	return bytes;
+}
+
 static void print_held(const struct peak_view *view)
 {
 	size_t n_left = view->heap.n - view->n_heap;
 
 	print_imports(view);
-	print_sites(view, view->heap.items, view->n_heap, view->peak.bytes, "HELD");
+	print_sites(view, view->heap.items, view->n_heap, held_whole(view), "HELD");
 	torsh_text_smaller(stdout, n_left);
 }
 

@@ -3,8 +3,11 @@
 #ifndef TORSH_COMMAND_PEAK_PEAK_VIEW_H
 #define TORSH_COMMAND_PEAK_PEAK_VIEW_H
 
+#include "tools/command/peak/peak_moments.h"
 #include "tools/command/reading.h"
+#include "tools/device/owners/device_owners.h"
 #include "tools/memory/leaks/kept_imports.h"
+#include "tools/memory/moments.h"
 #include "tools/memory/peak.h"
 #include "tools/report/device_report.h"
 #include "tools/report/device_shared_report.h"
@@ -17,6 +20,11 @@ struct device_view {
 	const struct device_process *process; /* the process with the shown peak */
 	size_t place; /* the place's index; DEVICE_NO_PLACE with is_all */
 	struct shared_devices shared;
+	enum memory_moment_kind
+		moment_kind; /* of what is shown: the peak, unless another one is requested */
+	struct device_moment at;
+	bool has_owners; /* it is a device, not another place */
+	struct device_owners owners;
 };
 
 struct peak_view {
@@ -54,7 +62,16 @@ struct peak torsh_peak_view_of(const struct peak_view *view, size_t i);
  */
 void torsh_peak_device_choose(struct peak_view *view);
 
-/* Collect the allocation sites that held memory of the chosen device at its peak. */
+/*
+ * Set the moment that is shown of the chosen device: its peak, or a requested one. Ends the program
+ * if the process has no such moment.
+ */
+void torsh_peak_device_moment(struct peak_view *view, const struct moment_request *request);
+
+/*
+ * Collect the allocation sites that held memory of the chosen device at that moment, and its
+ * owners.
+ */
 void torsh_peak_device_collect(struct peak_view *view);
 
 void torsh_peak_device_close(struct device_view *device);

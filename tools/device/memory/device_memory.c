@@ -174,8 +174,12 @@ static void see_room(struct device_process *process, const struct event_device_r
 			.is_known = true,
 			.at_ns = at_ns,
 			.live_bytes = scope->bytes,
+			.n_changes = scope->allocs + scope->frees,
 			.said = *room,
 		};
+		place->rooms = torsh_array_reserve(place->rooms, place->n_rooms, &place->rooms_room,
+						   sizeof(*place->rooms));
+		place->rooms[place->n_rooms++] = place->last_room;
 		if (!place->near_peak.is_known || scope->bytes > place->near_peak.live_bytes)
 			place->near_peak = place->last_room;
 	}
@@ -338,6 +342,7 @@ static void free_place(struct device_location *place)
 {
 	torsh_device_refusals_free(&place->refusals);
 	free(place->levels);
+	free(place->rooms);
 }
 
 void torsh_device_memory_free(struct memory_of_devices *memory)

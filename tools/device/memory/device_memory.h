@@ -22,6 +22,7 @@ struct device_room {
 	bool is_known;
 	uint64_t at_ns;
 	uint64_t live_bytes; /* the process's live bytes there at that time */
+	uint64_t n_changes; /* allocations and frees there until then */
 	struct event_device_room said;
 };
 
@@ -45,6 +46,8 @@ struct device_location {
 	struct device_framework at_peak, at_end;
 	struct device_room near_peak; /* the first report with most live bytes */
 	struct device_room last_room;
+	struct device_room *rooms; /* all reports, in the order of time */
+	size_t n_rooms, rooms_room;
 	struct device_refusals refusals;
 	uint64_t joint_bytes; /* at the joint peak */
 	/* of a device that other processes may share: all changes */

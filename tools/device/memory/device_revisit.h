@@ -21,7 +21,11 @@ void torsh_device_revisit_create(struct device_revisit *revisit,
 /* Free the blocks. */
 void torsh_device_revisit_destroy(struct device_revisit *revisit);
 
-/* Take any event of the process; one after the moment changes nothing and sets is_over. */
+/* Whether an event, which is yet to be taken, is after the moment. */
+bool torsh_device_revisit_is_over(struct device_revisit *revisit,
+				  const struct timeline_event *event);
+
+/* Take any event of the process; one after the moment changes nothing. */
 void torsh_device_revisit_take(struct device_revisit *revisit,
 			       const struct recorded_process *process,
 			       const struct timeline_event *event, const struct span *innermost);

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Trainings and inference on a CUDA device that know whose memory is whose: NAME. Prints as JSON, by the model's own objects
+and PyTorch's history of its allocator, the bytes of each kind at each mark that it sets, and when tensors had most.
+"""
+
+import collections
+import ctypes
+import json
+import sys
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+STEPS = 3
+MIB = 1 << 20
+agent = ctypes.CDLL(None)
+
+
+class Block(nn.Module):
+    """Its wide result is kept for the backward pass, or computed again for that."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        hidden = torch.relu(self.wide(x))
+        WITNESS.see_recomputed(hidden)
+        return self.narrow(hidden)
+
+
+class Network(nn.Module):
+    WIDTH, CLASSES = 384, 10
+
+    def __init__(self, is_checkpointed=False):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(self.WIDTH) for _ in range(3))
+        self.norm = nn.BatchNorm1d(self.WIDTH, track_running_stats=True)
+        self.head = nn.Linear(self.WIDTH, self.CLASSES)
+        self.is_checkpointed = is_checkpointed
+
+    def forward(self, x):
+        for block in self.blocks:
+            if self.is_checkpointed:
+                x = checkpoint(block, x, use_reentrant=False)
+                WITNESS.label("activations", x)
+            else:
+                x = block(x)
+        return self.head(self.norm(x))
+
+
+class Convolutional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 32, 3, padding=1), nn.Conv2d(32, 64, 3, padding=1)
+        self.norm, self.head = nn.BatchNorm2d(64), nn.Linear(64 * 64, 10)
+
+    def forward(self, x):
+        x = torch.max_pool2d(torch.relu(self.first(x)), 2)
+        return self.head(torch.max_pool2d(self.norm(self.second(x)), 2).flatten(1))
+
+
+class Witness:
+    """Which allocation is of which kind, by the number of the history's entries when it was seen."""
+
+    def __init__(self):
+        self.labels, self.marks, self.is_backward = [], [], False
+        self.sizes = []  # of the blocks that were alive: the history has what was requested
+
+    def start(self):
+        torch.cuda.memory._record_memory_history(context=None, max_entries=1 << 20)
+
+    def history(self):
+        snapshot = torch.cuda.memory._snapshot()
+        history = snapshot["device_traces"][0]
+        blocks = {block["address"]: block["size"] for segment in snapshot["segments"] for block in segment["blocks"]
+                  if block["state"] == "active_allocated"}
+        self.sizes.append((len(history), blocks))
+        return history
+
+    def label(self, kind, *tensors):
+        addresses = [tensor.untyped_storage().data_ptr() for tensor in tensors if tensor is not None and tensor.is_cuda]
+        self.labels.append((len(self.history()), kind, addresses))
+
+    def see_recomputed(self, tensor):
+        if self.is_backward:
+            self.label("activations", tensor)
+
+    def mark(self, name):
+        torch.cuda.synchronize()
+        agent.torsh_v1_mark(name.encode(), None)
+        self.marks.append((len(self.history()), name))
+
+    def pack(self, tensor):
+        self.label("activations", tensor)
+        return tensor
+
+    def owners(self):
+        """By mark, and at the peak."""
+        history, live, found = self.history(), {}, {}
+        labels, marks, sizes = (collections.deque(queue) for queue in (self.labels, self.marks, self.sizes))
+        kinds, peak, reserved = {}, (0, 0), 0
+        snapshots, sized = {}, {}
+
+        def settle(number):
+            while sizes and sizes[0][0] <= number:
+                for address, size in sizes.popleft()[1].items():
+                    if address in live:
+                        sized[live[address][0]] = size
+            while labels and labels[0][0] <= number:
+                _, kind, addresses = labels.popleft()
+                for address in addresses:
+                    if address in live:
+                        kinds.setdefault(live[address][0], kind)  # the first one counts
+            while marks and marks[0][0] <= number:
+                snapshots[marks.popleft()[1]] = list(live.values())
+
+        for number, entry in enumerate(history):
+            settle(number)
+            action, address, size = entry["action"], entry["addr"], entry["size"]
+            if action == "segment_alloc":
+                reserved += size
+            elif action == "segment_free":
+                reserved -= size
+            elif action == "alloc":
+                live[address] = (number, -(-size // 512) * 512)
+            elif action == "free_requested":
+                live.pop(address, None)
+            now = (reserved, sum(size for _, size in live.values()))
+            if now > peak:
+                peak, snapshots["peak"] = now, list(live.values())
+        settle(len(history))
+        for name, blocks in snapshots.items():
+            found[name] = collections.Counter()
+            for number, size in blocks:
+                found[name][kinds.get(number, "others")] += sized.get(number, size)
+        return found
+
+
+WITNESS = Witness()
+
+
+def adam(model):
+    return torch.optim.Adam(model.parameters(), 1e-3)
+
+
+def momentum(model):
+    return torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+
+
+def sgd(model):
+    return torch.optim.SGD(model.parameters(), 0.01)
+
+
+def vectors(batch=96):
+    return torch.randn(batch, Network.WIDTH), torch.randint(10, (batch,))
+
+
+def images(batch=16):
+    return torch.randn(batch, 3, 32, 32), torch.randint(10, (batch,))
+
+
+# By name: the model, what makes a batch, the optimizer, and how many batches a step has.
+PROGRAMS = {
+    "sgd": (Network, vectors, sgd, 1),
+    "momentum": (Network, vectors, momentum, 1),
+    "adam": (Network, vectors, adam, 1),
+    "accumulated": (Network, vectors, adam, 3),
+    "checkpointed": (lambda: Network(True), vectors, adam, 1),
+    "convolutional": (Convolutional, images, momentum, 1),
+}
+
+
+def see_model(model):
+    WITNESS.label("parameters", *model.parameters(), *model.buffers())
+
+
+def see_state(optimizer):
+    WITNESS.label("optimizer_state", *(value for state in optimizer.state.values() for value in state.values()
+                                       if torch.is_tensor(value)))
+
+
+def train(name):
+    make, load, optimize, accumulated = PROGRAMS[name]
+    model = make().cuda()
+    see_model(model)
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(lambda parameter: WITNESS.label("gradients", parameter.grad))
+    optimizer, loss_of = optimize(model), nn.CrossEntropyLoss()
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        for batch in range(accumulated):
+            x, y = (tensor.cuda() for tensor in load())
+            WITNESS.label("inputs", x, y)
+            with torch.autograd.graph.saved_tensors_hooks(WITNESS.pack, lambda tensor: tensor):
+                loss = loss_of(model(x), y)
+            WITNESS.mark(f"forward {step}.{batch}")
+            WITNESS.is_backward = True
+            loss.backward()
+            WITNESS.is_backward = False
+            WITNESS.mark(f"backward {step}.{batch}")
+        optimizer.step()
+        see_state(optimizer)
+        WITNESS.mark(f"step {step}")
+    WITNESS.mark("last")
+    return model, optimizer, x, y, loss
+
+
+def infer():
+    model = Network().cuda().eval()
+    see_model(model)
+    results = []
+    with torch.no_grad():
+        for batch in range(4):
+            x = vectors()[0].cuda()
+            WITNESS.label("inputs", x)
+            results.append(model(x))
+            WITNESS.label("outputs", results[-1])
+            WITNESS.mark(f"batch {batch}")
+    WITNESS.mark("last")
+    return model, x, results
+
+
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    WITNESS.start()
+    kept = infer() if sys.argv[1] == "inference" else train(sys.argv[1])
+    torch.cuda.synchronize()
+    print(json.dumps(WITNESS.owners()))

@@ -19,6 +19,7 @@ struct handle {
 	cublasMath_t math;
 	cublasPointerMode_t pointers;
 	cublasAtomicsMode_t atomics;
+	CUdeviceptr workspace; /* 0: none */
 };
 
 static struct handle *handle_of(cublasHandle_t handle)
@@ -35,11 +36,18 @@ cublasStatus_t do_cublasCreate_v2(cublasHandle_t *handle)
 	if (cuCtxGetCurrent(&context) || !context)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	*handle = (cublasHandle_t)calloc(1, sizeof(struct handle));
-	return *handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+	if (!*handle)
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	if (sim_config()->workspace_bytes &&
+	    cuMemAlloc(&handle_of(*handle)->workspace, sim_config()->workspace_bytes))
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t do_cublasDestroy_v2(cublasHandle_t handle)
 {
+	if (handle && handle_of(handle)->workspace)
+		cuMemFree(handle_of(handle)->workspace);
 	free(handle);
 	return CUBLAS_STATUS_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include "test/simcuda/engine/capture.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/lock.h"
+#include "test/simcuda/engine/memory/others.h"
 #include "test/simcuda/engine/memory/pool.h"
 
 enum { PITCH = 512 };
@@ -20,7 +21,7 @@ CUresult do_cuMemGetInfo_v2(const cuMemGetInfo_v2_p *p)
 	if (result)
 		return result;
 	sim_lock();
-	*p->free = context->device->free_memory.free_bytes;
+	*p->free = sim_memory_left(context->device);
 	sim_unlock();
 	*p->total = sim_config()->device_bytes;
 	return CUDA_SUCCESS;

@@ -5,6 +5,7 @@
  * be used.
  */
 #include "test/simcuda/driver/driver.h"
+#include "test/simcuda/engine/memory/others.h"
 #include "test/simcuda/engine/memory/memory.h"
 
 #include <stdlib.h>
@@ -76,10 +77,12 @@ static struct physical *physical_of(CUmemGenericAllocationHandle handle)
 /* With the lock. */
 static void report(const char *what, const struct physical *physical)
 {
+	uint64_t left = sim_memory_left(physical->device);
+
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"%s\",\"handle\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu}",
 			what, (uint64_t)(uintptr_t)physical, physical->bytes, sim_now(),
-			physical->device->ordinal, physical->device->free_memory.free_bytes);
+			physical->device->ordinal, left);
 }
 
 CUresult do_cuMemCreate(const cuMemCreate_p *p)

@@ -26,6 +26,9 @@ struct sim_config {
 	/* which of the machine's the first one is, as by CUDA_VISIBLE_DEVICES: by its UUID */
 	int first_device;
 	size_t device_bytes, other_bytes; /* of each device; of these in use from the beginning */
+	size_t context_bytes; /* that each context takes of its device */
+	size_t workspace_bytes; /* that a library allocates for each handle or communicator */
+	const char *shared; /* file in which processes write what they use; NULL: none */
 	const char *device_name;
 	int arch; /* 90 is compute capability 9.0 */
 	int n_processors;

@@ -10,6 +10,7 @@
 #include "test/simcuda/engine/lock.h"
 #include "test/simcuda/engine/log/log.h"
 #include "test/simcuda/engine/memory/memory.h"
+#include "test/simcuda/engine/memory/others.h"
 #include "test/simcuda/engine/memory/pool.h"
 #include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/result.h"
@@ -104,6 +105,25 @@ static void report(enum sim_resource what, struct sim_context *context)
 		tracer->resource(&(struct sim_resource_event){.what = what, .context = context});
 }
 
+/* What the driver needs of the device for a context. */
+static void take_memory(struct sim_context *context)
+{
+	size_t bytes = (sim_config()->context_bytes + SIM_ALIGNMENT - 1) & -(size_t)SIM_ALIGNMENT;
+	struct sim_extents *memory = &context->device->free_memory;
+
+	if (bytes && sim_extents_take(memory, bytes, SIM_ALIGNMENT, &context->offset))
+		context->bytes = bytes;
+	sim_memory_left(context->device);
+}
+
+static void give_memory(struct sim_context *context)
+{
+	if (context->bytes)
+		sim_extents_give(&context->device->free_memory, context->offset, context->bytes);
+	context->bytes = 0;
+	sim_memory_left(context->device);
+}
+
 int sim_context_create(struct sim_device *device, unsigned flags, struct sim_context **out)
 {
 	struct sim_context *context = calloc(1, sizeof(*context));
@@ -115,11 +135,12 @@ int sim_context_create(struct sim_device *device, unsigned flags, struct sim_con
 	context->flags = flags;
 	sim_lock();
 	context->id = ++last_context;
+	take_memory(context);
 	sim_unlock();
 	sim_stream_create(context, LEGACY_STREAM_FLAGS, 0, &context->legacy);
 	if (sim_log_is_on())
-		sim_log("{\"kind\":\"context\",\"context\":%u,\"device\":%d}", context->id,
-			device->ordinal);
+		sim_log("{\"kind\":\"context\",\"context\":%u,\"device\":%d,\"bytes\":%lu}",
+			context->id, device->ordinal, context->bytes);
 	report(SIM_CONTEXT_CREATED, context);
 	*out = context;
 	return SIM_SUCCESS;
@@ -144,6 +165,7 @@ int sim_context_destroy(struct sim_context *context)
 	sim_memory_free_all(context->id);
 	sim_lock();
 	context->magic = 0;
+	give_memory(context);
 	for (struct sim_stream *stream = context->streams; stream; stream = stream->next)
 		stream->magic = 0;
 	sim_unlock();

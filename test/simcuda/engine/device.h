@@ -48,6 +48,7 @@ struct sim_context {
 	struct sim_stream *streams; /* all of them, through next */
 	int error; /* what a kernel died of: every later call fails with it */
 	uint64_t graph_bytes;
+	uint64_t offset, bytes; /* what it takes of the device's memory itself */
 };
 
 /* A stream's part in a capture; see capture.h. */

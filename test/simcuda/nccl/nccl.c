@@ -18,6 +18,7 @@
 
 struct communicator {
 	int n_ranks, rank, device;
+	CUdeviceptr buffers; /* 0: none */
 };
 
 static struct communicator *communicator_of(ncclComm_t comm)
@@ -67,7 +68,12 @@ static ncclResult_t create(ncclComm_t *comm, int n_ranks, int rank)
 	if (current_device(&device))
 		return ncclUnhandledCudaError;
 	communicator = malloc(sizeof(*communicator));
-	*communicator = (struct communicator){n_ranks, rank, device};
+	*communicator = (struct communicator){n_ranks, rank, device, 0};
+	if (sim_config()->workspace_bytes &&
+	    cuMemAlloc(&communicator->buffers, sim_config()->workspace_bytes)) {
+		free(communicator);
+		return ncclUnhandledCudaError;
+	}
 	*comm = (ncclComm_t)communicator;
 	return ncclSuccess;
 }
@@ -83,15 +89,22 @@ ncclResult_t do_ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueI
 	return create(comm, nranks, rank);
 }
 
+static void destroy(ncclComm_t comm)
+{
+	if (comm && communicator_of(comm)->buffers)
+		cuMemFree(communicator_of(comm)->buffers);
+	free(comm);
+}
+
 ncclResult_t do_ncclCommDestroy(ncclComm_t comm)
 {
-	free(comm);
+	destroy(comm);
 	return ncclSuccess;
 }
 
 ncclResult_t do_ncclCommAbort(ncclComm_t comm)
 {
-	free(comm);
+	destroy(comm);
 	return ncclSuccess;
 }
 

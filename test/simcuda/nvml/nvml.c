@@ -12,6 +12,7 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/lock.h"
+#include "test/simcuda/engine/memory/others.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -170,7 +171,7 @@ static unsigned long long free_bytes(int ordinal)
 
 	sim_lock();
 	if (sim_device(ordinal)->is_open)
-		n = sim_device(ordinal)->free_memory.free_bytes;
+		n = sim_memory_left(sim_device(ordinal));
 	sim_unlock();
 	return n;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The address space of the devices, an ordered array of ranges. */
 #include "test/simcuda/engine/memory/memory.h"
+#include "test/simcuda/engine/memory/others.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,6 +139,7 @@ void sim_memory_discard(struct sim_device *device, uint64_t offset, uint64_t byt
 void sim_memory_report(const struct sim_range *range, bool is_release, struct sim_memory_from from)
 {
 	const struct sim_tracer *tracer = sim_tracer();
+	uint64_t left = sim_memory_left(sim_device(range->device));
 	struct sim_memory_event event = {
 		.is_release = is_release,
 		.kind = range->kind,
@@ -162,14 +164,14 @@ void sim_memory_report(const struct sim_range *range, bool is_release, struct si
 			is_release ? "free" : "alloc", event.kind, event.address, event.bytes,
 			event.t_ns, event.device, event.context, event.stream, event.is_async,
 			event.pool, event.correlation, sim_thread_id(), range->is_mapping,
-			range->is_registered, sim_device(range->device)->free_memory.free_bytes);
+			range->is_registered, left);
 }
 
 int sim_memory_refuse(const struct sim_device *device, uint64_t bytes)
 {
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"refused\",\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu,\"thread\":%u}",
-			bytes, sim_now(), device->ordinal, device->free_memory.free_bytes,
+			bytes, sim_now(), device->ordinal, sim_memory_left(device),
 			sim_thread_id());
 	return SIM_OUT_OF_MEMORY;
 }

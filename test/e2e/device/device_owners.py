@@ -14,12 +14,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from environments import TORCH  # noqa: E402
 from schema import expect_fits  # noqa: E402
-from simcuda import cuda_python, recording_environment  # noqa: E402
+from simcuda import (LIBRARIES, cuda_python, need_simcuda, of_kind, preloaded, record_simulated,  # noqa: E402
+                     recording_environment)
 
 PROGRAM = ROOT / "test/simcuda/programs/owners.py"
 KINDS = ("parameters", "gradients", "optimizer_state", "activations", "inputs")
 OTHERS = ("outputs", "temporaries", "workspace", "unknown")
 TRAININGS = ("sgd", "momentum", "adam", "accumulated", "checkpointed", "convolutional")
+MIB = 1 << 20
+TOTAL, BESIDE, CONTEXT, WORKSPACE = 2 << 30, 300 * MIB, 321 * MIB, 8 * MIB
 WITHOUT_STACKS = {"TORSH_PROFILER_ACTIVITIES": "torch,cuda"}
 
 
@@ -59,12 +62,23 @@ def compare(what, report, expected):
     expect_equal(found["unknown"], 0, f"unknown, {what}")
 
 
+def compare_free(what, report, expected):
+    """The allocator's free blocks, and those of private pools, as PyTorch lists them."""
+    shared, private = expected
+    cache, found = report["cache"], by_kind(report)
+    expect_equal((cache["free_bytes"], cache["free_blocks"], cache["largest_free_bytes"]),
+                 (sum(shared), len(shared), max(shared, default=0)), f"free blocks, {what}")
+    expect_equal((found["cache"], found["graph_pool"]), (sum(shared), sum(private)), f"cache and private pools, {what}")
+
+
 def compare_all(name, env=None):
     output, truth = ran(name, env)
-    assert len(truth) > 5, truth
-    for moment, expected in truth.items():
-        compare(f"{name} at {moment}", owners_of(output, moment), expected)
-    return output, truth
+    for moment, expected in truth["owners"].items():
+        report = owners_of(output, moment)
+        compare(f"{name} at {moment}", report, expected)
+        if moment in truth["free"]:
+            compare_free(f"{name} at {moment}", report, truth["free"][moment])
+    return output, truth["owners"]
 
 
 @case
@@ -89,6 +103,7 @@ def without_stacks_shapes_tell_parameters():
 def the_optimizers_state_is_what_it_keeps():
     for name, times in (("sgd", 0), ("momentum", 1), ("adam", 2)):
         output, truth = ran(name)
+        truth = truth["owners"]
         report = owners_of(output, "last")
         found = by_kind(report)
         elements = truth["last"]["gradients"]  # all of them are of trained parameters
@@ -105,6 +120,133 @@ def inference_has_no_gradients_and_no_state():
         found = by_kind(owners_of(output, moment))
         expect_equal((found["gradients"], found["optimizer_state"], found["activations"]), (0, 0, 0), moment)
     expect_equal(by_kind(owners_of(output, "last"))["outputs"], truth["last"]["outputs"], "results that are kept")
+
+
+@case
+@needs("torch")
+def a_fragmented_cache_shows_its_largest_block_and_what_was_requested():
+    output, _ = compare_all("fragmented")
+    cache = owners_of(output, "fragmented")["cache"]
+    expect_equal((cache["free_bytes"], cache["largest_free_bytes"], cache["free_blocks"]), (60 * MIB, 20 * MIB, 5), "free")
+    assert abs(cache["fragmentation"] - 2 / 3) < 1e-9, cache
+    growth = owners_of(output, "last")["cache"]["last_growth"]
+    expect_equal((growth["requested_bytes"], growth["free_bytes"], growth["largest_free_bytes"], growth["free_blocks"]),
+                 (30 * MIB, 60 * MIB, 20 * MIB, 5), "the request that made it grow")
+    text = torsh("peak", output, "--device", "cuda:0", "--at", "last")
+    assert "the largest block 20.0 MiB, and 20.0 MiB of 60.0 MiB free when it grew last, for 30.0 MiB" in text, text
+
+
+@case
+@needs("torch")
+def expandable_segments_have_free_blocks_too():
+    env = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    for name in ("adam", "fragmented"):
+        compare_all(name, env)
+
+
+@case
+@needs("torch")
+def private_pools_of_graphs_are_told_from_the_cache():
+    output, _ = compare_all("captured")
+    assert by_kind(owners_of(output, "last"))["graph_pool"] > by_kind(owners_of(output, "before"))["graph_pool"] == 0
+
+
+def direct_program():
+    need_simcuda()
+    return BUILD / "simcuda/programs/direct"
+
+
+def sum_by_name(report, kind):
+    return {owner["name"]: (owner["bytes"], owner["blocks"]) for owner in report["owners"] if owner["kind"] == kind}
+
+
+def rest_of(truth, live):
+    """What the driver counts beyond what was requested: it rounds up."""
+    return sum(-(-n // 512) * 512 - n for n in live)
+
+
+@case
+def memory_of_a_program_without_a_framework_is_its_lines():
+    for faults in ("", "cuptiSubscribe_v2=999@1"):
+        output, truth = record_simulated([direct_program()], memory=TOTAL, others=BESIDE, context=CONTEXT, faults=faults)
+        (context,) = [line["bytes"] for line in of_kind(truth, "context")]
+        expect_equal(context, CONTEXT, "of the context")
+        lines = of_kind(truth, "alloc", "free")
+        peak = owners_of(output)
+        at_peak = [line["bytes"] for line in lines[:4]]
+        expect_equal(peak["moment"]["bytes"], sum(at_peak), "at the peak")
+        expect_equal(peak["driver_bytes"], TOTAL - lines[3]["left"], "of the driver")
+        found = {name.split(",")[0]: sums for name, sums in sum_by_name(peak, "direct").items()}
+        expect_equal(found, {"take": (sum(at_peak), 4)}, "by line")
+        # The context, and programs beside it: beyond what the first allocation requested.
+        expect_equal(by_kind(peak)["context"], CONTEXT + BESIDE + rest_of(truth, at_peak[:1]), "context")
+        expect_equal(by_kind(peak)["remainder"], rest_of(truth, at_peak[1:]), "remainder")
+        end = owners_of(output, "end")
+        expect_equal(end["driver_bytes"], TOTAL - lines[-1]["left"], "of the driver at the end")
+        expect_equal(by_kind(end)["direct"], sum(at_peak[:3]) + lines[-1]["bytes"], "at the end")
+        expect_equal(end["cache"], None, "there is no framework")
+
+
+@case
+def a_moment_at_which_the_driver_was_not_queried_has_no_figure_of_its():
+    output, truth = record_simulated([direct_program()], memory=TOTAL, faults="cuMemGetInfo_v2=999")
+    peak = owners_of(output)
+    expect_equal((peak["driver_bytes"], peak["driver_ns"]), (None, None), "not queried")
+    assert "was not queried" in peak["driver_reason"], peak["driver_reason"]
+    expect_equal(set(by_kind(peak)), {"direct"}, "only what was allocated")
+    assert "owners of what was allocated: " in torsh("peak", output, "--device", "cuda:0")
+
+
+LIBRARIES_USED = """
+import ctypes, sys
+cuda, blas = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libcublas.so.13")
+nccl = ctypes.CDLL("libnccl.so.2")
+class Unique(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_char * 128)]
+def need(result):
+    if result:
+        sys.exit(f"error {result}")
+need(cuda.cuInit(0))
+context, handle, communicator, own = (ctypes.c_void_p() for _ in range(4))
+need(cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0))
+for _ in range(2):
+    need(blas.cublasCreate_v2(ctypes.byref(handle)))
+need(nccl.ncclCommInitRank(ctypes.byref(communicator), 1, Unique(), 0))
+need(cuda.cuMemAlloc_v2(ctypes.byref(own), ctypes.c_size_t(5 << 20)))
+"""
+
+
+@case
+def workspaces_are_those_of_the_library_on_the_stack():
+    for faults in ("", "cuptiSubscribe_v2=999@1"):
+        output, truth = record_simulated([sys.executable, "-c", LIBRARIES_USED], memory=TOTAL, workspace=WORKSPACE, faults=faults)
+        end = owners_of(output, "end")
+        expect_equal(sum_by_name(end, "workspace"), {"cublas": (2 * WORKSPACE, 2), "nccl": (WORKSPACE, 1)}, "workspaces")
+        ((name, own),) = sum_by_name(end, "direct").items()
+        expect_equal(own, (5 * MIB, 1), f"own: {name}")
+        expect_equal(end["driver_bytes"], TOTAL - of_kind(truth, "alloc")[-1]["left"], "of the driver")
+
+
+@case
+def other_processes_of_the_session_are_owners():
+    need_simcuda()
+    turns = [[0, 8 * MIB], [1, 3 * MIB], [0, 16 * MIB], [1, 2 * MIB], [0, -16 * MIB], [1, 4 * MIB]]
+    output = scratch()
+    variables = agent_environment(output, TURNS_ON="[0, 0]", SIMCUDA_FIRST_DEVICE="0", SIMCUDA_MEMORY=TOTAL,
+                                  SIMCUDA_SHARED=scratch("shared") / "users", SIMCUDA_CONTEXT=CONTEXT)
+    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
+    variables["LD_LIBRARY_PATH"] = str(LIBRARIES)
+    result = run([sys.executable, ROOT / "test/python/turns.py", "spawn", json.dumps(turns)], variables)
+    expect_equal((result.returncode, result.stderr), (0, b""), "status")
+    first, second = json.loads(result.stdout)
+    peak = owners_of(output, "peak", "cuda:0")
+    expect_equal((peak["pid"], peak["moment"]["bytes"]), (first, 24 * MIB), "the first process")
+    ((name, (others, _)),) = sum_by_name(peak, "other_processes").items()
+    assert name.endswith(f"(pid {second})"), name
+    expect_equal(others, 3 * MIB, "of the second process then")
+    # Its context came into being after the driver's first figure.
+    expect_equal((by_kind(peak)["context"], by_kind(peak)["remainder"]), (CONTEXT, CONTEXT), "contexts")
+    expect_equal(peak["driver_bytes"], 24 * MIB + 3 * MIB + 2 * CONTEXT, "of the driver")
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ class Witness:
     def __init__(self):
         self.labels, self.marks, self.is_backward = [], [], False
         self.sizes = []  # of the blocks that were alive: the history has what was requested
+        self.free = {}  # by mark: of the allocator's free blocks, without and with private pools
 
     def start(self):
         torch.cuda.memory._record_memory_history(context=None, max_entries=1 << 20)
@@ -91,6 +92,9 @@ class Witness:
     def mark(self, name):
         torch.cuda.synchronize()
         agent.torsh_v1_mark(name.encode(), None)
+        self.free[name] = [[block["size"] for segment in torch.cuda.memory_snapshot() for block in segment["blocks"]
+                            if block["state"] == "inactive" and (tuple(segment["segment_pool_id"]) != (0, 0)) == is_private]
+                           for is_private in (False, True)]
         self.marks.append((len(self.history()), name))
 
     def pack(self, tensor):
@@ -120,9 +124,9 @@ class Witness:
         for number, entry in enumerate(history):
             settle(number)
             action, address, size = entry["action"], entry["addr"], entry["size"]
-            if action == "segment_alloc":
+            if action in ("segment_alloc", "segment_map"):
                 reserved += size
-            elif action == "segment_free":
+            elif action in ("segment_free", "segment_unmap"):
                 reserved -= size
             elif action == "alloc":
                 live[address] = (number, -(-size // 512) * 512)
@@ -208,6 +212,42 @@ def train(name):
     return model, optimizer, x, y, loss
 
 
+def fragment():
+    """Every second of eight blocks is freed: what is requested then fits in none of the free ones."""
+    def take(mib):
+        tensor = torch.empty(mib * MIB, dtype=torch.uint8, device="cuda")
+        WITNESS.label("inputs", tensor)
+        return tensor
+    whole = take(100)
+    del whole
+    held = [take(10) for _ in range(8)]
+    held = held[1::2]
+    WITNESS.mark("fragmented")
+    held.append(take(30))
+    WITNESS.mark("last")
+    return held
+
+
+def capture():
+    model = Network().cuda().eval()
+    see_model(model)
+    x = vectors()[0].cuda()
+    WITNESS.label("inputs", x)
+    with torch.no_grad():
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            model(x)
+        torch.cuda.synchronize()
+        WITNESS.mark("before")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            result = model(x)
+    WITNESS.mark("captured")
+    graph.replay()
+    WITNESS.mark("last")
+    return model, x, graph, result
+
+
 def infer():
     model = Network().cuda().eval()
     see_model(model)
@@ -226,6 +266,7 @@ def infer():
 if __name__ == "__main__":
     torch.manual_seed(1)
     WITNESS.start()
-    kept = infer() if sys.argv[1] == "inference" else train(sys.argv[1])
+    others = {"inference": infer, "fragmented": fragment, "captured": capture}
+    kept = others[sys.argv[1]]() if sys.argv[1] in others else train(sys.argv[1])
     torch.cuda.synchronize()
-    print(json.dumps(WITNESS.owners()))
+    print(json.dumps({"owners": WITNESS.owners(), "free": WITNESS.free}))

@@ -9,6 +9,7 @@
 #include "tools/base/size.h"
 #include "tools/report/device_mode.h"
 #include "tools/report/device_shared_report.h"
+#include "tools/report/owners/owners_report.h"
 #include "tools/report/text.h"
 
 #define GROUPS_SHOWN 5
@@ -23,10 +24,31 @@ static int compare_groups(const void *a, const void *b)
 	return rc ? rc : strcmp(x->rows->name, y->rows->name);
 }
 
+/* Find the device and process with the highest peak. */
+static void find_highest(struct overview_devices *devices)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < devices->memory.n; i++) {
+		const struct device_process *process = &devices->memory.items[i];
+
+		for (size_t k = 0; k < process->n_places; k++) {
+			const struct device_scope *scope = &process->blocks.scopes[k];
+
+			if (scope->kind != SCOPE_CUDA || scope->device == DEVICE_NOT_KNOWN ||
+			    process->places[k].peak_bytes <= bytes)
+				continue;
+			bytes = process->places[k].peak_bytes;
+			devices->owned_by = process;
+			devices->owned_place = k;
+		}
+	}
+}
+
 void torsh_overview_devices_collect(struct overview_devices *devices,
 				    const struct recording *recording,
 				    struct recorded_process *const *processes, size_t n_processes,
-				    const struct prepass *prepass)
+				    const struct prepass *prepass, struct symbols *symbols)
 {
 	*devices = (struct overview_devices){.prepass = prepass};
 	for (size_t i = 0; i < prepass->n; i++) {
@@ -41,12 +63,25 @@ void torsh_overview_devices_collect(struct overview_devices *devices,
 	qsort(devices->groups, devices->n_groups, sizeof(*devices->groups), compare_groups);
 	torsh_device_memory_collect(&devices->memory, recording, processes, n_processes, prepass);
 	torsh_shared_devices_find(&devices->shared, &devices->memory);
+	find_highest(devices);
+	if (devices->owned_by)
+		torsh_device_owners_collect(
+			&devices->owners,
+			&(struct owners_request){
+				.memory = &devices->memory,
+				.process = devices->owned_by,
+				.place = devices->owned_place,
+				.at = devices->owned_by->places[devices->owned_place].peak,
+				.symbols = symbols,
+			});
 }
 
 void torsh_overview_devices_free(struct overview_devices *devices)
 {
 	if (!devices->are_there)
 		return;
+	if (devices->owned_by)
+		torsh_device_owners_free(&devices->owners);
 	torsh_shared_devices_free(&devices->shared);
 	torsh_device_memory_free(&devices->memory);
 	free(devices->groups);
@@ -116,6 +151,14 @@ void torsh_overview_devices_text(const struct overview_devices *devices, struct 
 		for (size_t k = 0; k < devices->memory.items[i].n_places; k++)
 			print_place(&devices->memory.items[i], k);
 	}
+	if (devices->owned_by) {
+		char name[DEVICE_SCOPE_NAME_BYTES];
+
+		printf("at its peak pid %" PRIu32 " had of %s:\n", devices->owned_by->process->pid,
+		       torsh_device_scope_name(
+			       &devices->owned_by->blocks.scopes[devices->owned_place], name));
+		torsh_owners_text(stdout, &devices->owners, 2);
+	}
 	torsh_shared_devices_text(stdout, &devices->shared, NULL);
 }
 
@@ -131,6 +174,27 @@ static void emit_place(struct json_writer *json, const struct device_process *pr
 	torsh_json_put_text(json, "device", torsh_device_scope_name(scope, name));
 	torsh_json_put_u64(json, "peak_bytes", process->places[place].peak_bytes);
 	torsh_json_put_u64(json, "current_bytes", scope->bytes);
+	torsh_json_end_object(json);
+}
+
+static void emit_owners(struct json_writer *json, const struct overview_devices *devices)
+{
+	const struct device_owners *owners = &devices->owners;
+	char name[DEVICE_SCOPE_NAME_BYTES];
+
+	if (!devices->owned_by) {
+		torsh_json_put_null(json, "owners");
+		return;
+	}
+	torsh_json_begin_object(json, "owners");
+	torsh_json_put_u64(json, "pid", devices->owned_by->process->pid);
+	torsh_json_put_text(json, "device",
+			    torsh_device_scope_name(
+				    &devices->owned_by->blocks.scopes[devices->owned_place], name));
+	torsh_json_put_u64(json, "at_ns", owners->at_ns);
+	torsh_json_put_u64(json, "live_bytes", owners->live_bytes);
+	torsh_json_put_known(json, "driver_bytes", owners->has_driver, owners->driver_bytes);
+	torsh_owners_kinds_json(json, owners);
 	torsh_json_end_object(json);
 }
 
@@ -155,6 +219,7 @@ void torsh_overview_devices_json(struct json_writer *json, const struct overview
 			emit_place(json, &devices->memory.items[i], k);
 	}
 	torsh_json_end_array(json);
+	emit_owners(json, devices);
 	torsh_shared_devices_json(json, &devices->shared, NULL);
 	torsh_json_end_object(json);
 }

@@ -5,7 +5,7 @@
 
 #include "tools/base/json_writer.h"
 #include "tools/device/kernels/kernel_groups.h"
-#include "tools/device/memory/device_shared.h"
+#include "tools/device/owners/device_owners.h"
 #include "tools/symbols/symbols.h"
 
 struct overview_devices {
@@ -16,6 +16,10 @@ struct overview_devices {
 	size_t n_groups;
 	struct memory_of_devices memory;
 	struct shared_devices shared;
+	/* of the device and process with the highest peak, then; owned_by NULL: there is none */
+	const struct device_process *owned_by;
+	size_t owned_place;
+	struct device_owners owners;
 };
 
 /*
@@ -25,7 +29,7 @@ struct overview_devices {
 void torsh_overview_devices_collect(struct overview_devices *devices,
 				    const struct recording *recording,
 				    struct recorded_process *const *processes, size_t n_processes,
-				    const struct prepass *prepass);
+				    const struct prepass *prepass, struct symbols *symbols);
 
 /* Free what collect has filled. */
 void torsh_overview_devices_free(struct overview_devices *devices);
@@ -34,8 +38,8 @@ void torsh_overview_devices_free(struct overview_devices *devices);
 void torsh_overview_devices_text(const struct overview_devices *devices, struct symbols *symbols);
 
 /*
- * Emit "devices": {"total_ns", "attributed_ns", "processes", "memory", "shared"}; null: there are
- * none.
+ * Emit "devices": {"total_ns", "attributed_ns", "processes", "memory", "owners", "shared"}; null:
+ * there are none.
  */
 void torsh_overview_devices_json(struct json_writer *json, const struct overview_devices *devices);
 

@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from environments import TORCH  # noqa: E402
+from html_report import data_of, opened, written  # noqa: E402
 from schema import expect_fits  # noqa: E402
 from simcuda import (LIBRARIES, cuda_python, need_simcuda, of_kind, preloaded, record_simulated,  # noqa: E402
                      recording_environment)
@@ -20,7 +21,7 @@ from simcuda import (LIBRARIES, cuda_python, need_simcuda, of_kind, preloaded, r
 PROGRAM = ROOT / "test/simcuda/programs/owners.py"
 KINDS = ("parameters", "gradients", "optimizer_state", "activations", "inputs")
 OTHERS = ("outputs", "temporaries", "workspace", "unknown")
-TRAININGS = ("sgd", "momentum", "adam", "accumulated", "checkpointed", "convolutional")
+TRAININGS = ("sgd", "scaled", "frozen", "placed", "momentum", "adam", "accumulated", "checkpointed", "convolutional", "attention", "recurrent")
 MIB = 1 << 20
 TOTAL, BESIDE, CONTEXT, WORKSPACE = 2 << 30, 300 * MIB, 321 * MIB, 8 * MIB
 WITHOUT_STACKS = {"TORSH_PROFILER_ACTIVITIES": "torch,cuda"}
@@ -72,8 +73,11 @@ def compare_free(what, report, expected):
 
 
 def compare_all(name, env=None):
+    """At the peak, at the last mark, and at those of the third step."""
     output, truth = ran(name, env)
     for moment, expected in truth["owners"].items():
+        if " " in moment and " 2" not in moment:
+            continue
         report = owners_of(output, moment)
         compare(f"{name} at {moment}", report, expected)
         if moment in truth["free"]:
@@ -94,7 +98,7 @@ def tensors_of_trainings_have_the_kinds_that_the_models_objects_have():
 @case
 @needs("torch")
 def without_stacks_shapes_tell_parameters():
-    for name in ("adam", "sgd", "convolutional"):
+    for name in ("adam", "placed", "convolutional"):
         compare_all(name, WITHOUT_STACKS)
 
 
@@ -149,6 +153,31 @@ def expandable_segments_have_free_blocks_too():
 def private_pools_of_graphs_are_told_from_the_cache():
     output, _ = compare_all("captured")
     assert by_kind(owners_of(output, "last"))["graph_pool"] > by_kind(owners_of(output, "before"))["graph_pool"] == 0
+
+
+@case
+@needs("torch")
+def the_report_and_the_page_have_the_kinds():
+    output, truth = ran("adam")
+    found = by_kind(owners_of(output))
+    report = read_report("report", output)
+    expect_fits("report", report)
+    owners = report["devices"]["owners"]
+    kinds = {kind["kind"]: kind["bytes"] for kind in owners["kinds"]}
+    expect_equal((owners["device"], kinds), ("cuda:0", dict(found)), "in the report")
+    expect_equal(sum(kinds.values()), owners["driver_bytes"], "the driver's")
+    expect_equal([kind["bytes"] for kind in owners["kinds"]], sorted(kinds.values(), reverse=True), "order")
+    assert "at the peak of cuda:0: cache " in torsh("report", output), "on the screen"
+    assert "state of the optimizer: aten::zeros_like 27.6 MiB" in torsh("report", output, "-v"), "in full"
+    path = written(output)
+    page = data_of(path)
+    expect_equal({row[3] for row in page["device_owners"]}, set(found.values()), "on the page")
+    expect_equal({row[4] for row in page["device_owners"]}, {owners["driver_bytes"]}, "the whole on the page")
+    with opened(path) as shown:
+        shown.open("devices")
+        assert "Owners of the memory at the peak" in shown.texts("h2"), shown.texts("h2")
+        cells = shown.texts("td")
+        assert "state of the optimizer" in cells and "27.6 MiB" in cells, cells
 
 
 def direct_program():

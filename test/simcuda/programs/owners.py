@@ -62,6 +62,35 @@ class Convolutional(nn.Module):
         return self.head(torch.max_pool2d(self.norm(self.second(x)), 2).flatten(1))
 
 
+class Attention(nn.Module):
+    WIDTH, WORDS, LENGTH = 128, 1000, 64
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(self.WORDS, self.WIDTH)
+        self.norm, self.of_inputs = nn.LayerNorm(self.WIDTH), nn.Linear(self.WIDTH, 3 * self.WIDTH)
+        self.dropout, self.head = nn.Dropout(0.1), nn.Linear(self.WIDTH, self.WORDS)
+
+    def forward(self, x):
+        x = self.words(x)
+        query, key, value = self.of_inputs(self.norm(x)).chunk(3, -1)
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
+        weights = self.dropout((query @ key.transpose(-1, -2)).masked_fill(mask, float("-inf")).softmax(-1))
+        return self.head(x + weights @ value).flatten(0, 1)
+
+
+class Recurrent(nn.Module):
+    WORDS = 1000
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.cells = nn.Embedding(self.WORDS, 64), nn.LSTM(64, 128, 2, batch_first=True)
+        self.head = nn.Linear(128, 5)
+
+    def forward(self, x):
+        return self.head(self.cells(self.words(x))[0][:, -1])
+
+
 class Witness:
     """Which allocation is of which kind, by the number of the history's entries when it was seen."""
 
@@ -166,6 +195,29 @@ def images(batch=16):
     return torch.randn(batch, 3, 32, 32), torch.randint(10, (batch,))
 
 
+def sentences(batch=8):
+    shape = (batch, Attention.LENGTH)
+    return torch.randint(Attention.WORDS, shape), torch.randint(Attention.WORDS, (batch * Attention.LENGTH,))
+
+
+def labelled_sentences(batch=16):
+    return torch.randint(Recurrent.WORDS, (batch, 32)), torch.randint(5, (batch,))
+
+
+def frozen():
+    """Half of it is not trained."""
+    model = Network()
+    for block in model.blocks[:2]:
+        block.requires_grad_(False)
+    return model
+
+
+def placed():
+    """Made on the device."""
+    with torch.device("cuda"):
+        return Network()
+
+
 # By name: the model, what makes a batch, the optimizer, and how many batches a step has.
 PROGRAMS = {
     "sgd": (Network, vectors, sgd, 1),
@@ -173,6 +225,10 @@ PROGRAMS = {
     "adam": (Network, vectors, adam, 1),
     "accumulated": (Network, vectors, adam, 3),
     "checkpointed": (lambda: Network(True), vectors, adam, 1),
+    "attention": (Attention, sentences, adam, 1),
+    "recurrent": (Recurrent, labelled_sentences, adam, 1),
+    "frozen": (frozen, vectors, momentum, 1),
+    "placed": (placed, vectors, adam, 1),
     "convolutional": (Convolutional, images, momentum, 1),
 }
 
@@ -191,7 +247,8 @@ def train(name):
     model = make().cuda()
     see_model(model)
     for parameter in model.parameters():
-        parameter.register_post_accumulate_grad_hook(lambda parameter: WITNESS.label("gradients", parameter.grad))
+        if parameter.requires_grad:
+            parameter.register_post_accumulate_grad_hook(lambda parameter: WITNESS.label("gradients", parameter.grad))
     optimizer, loss_of = optimize(model), nn.CrossEntropyLoss()
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -210,6 +267,48 @@ def train(name):
         WITNESS.mark(f"step {step}")
     WITNESS.mark("last")
     return model, optimizer, x, y, loss
+
+
+def see_scaler(scaler, step):
+    """Its factor is made when it is first used."""
+    if step:
+        WITNESS.label("optimizer_state", scaler._scale, scaler._growth_tracker)
+
+
+def train_scaled():
+    """Mixed precision with scaled and clipped gradients that are kept; a validation after each step."""
+    model = Network().cuda()
+    see_model(model)
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(lambda parameter: WITNESS.label("gradients", parameter.grad))
+    optimizer, loss_of = momentum(model), nn.CrossEntropyLoss()
+    scaler = torch.amp.GradScaler("cuda")
+    for step in range(STEPS):
+        optimizer.zero_grad(set_to_none=False)
+        x, y = (tensor.cuda() for tensor in vectors())
+        WITNESS.label("inputs", x, y)
+        with torch.autograd.graph.saved_tensors_hooks(WITNESS.pack, lambda tensor: tensor), torch.autocast("cuda", torch.bfloat16):
+            loss = loss_of(model(x), y)
+        see_scaler(scaler, step)
+        WITNESS.mark(f"forward {step}")
+        scaled = scaler.scale(loss)
+        WITNESS.label("activations", scaled)
+        scaled.backward()
+        del scaled
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        WITNESS.mark(f"clipped {step}")
+        scaler.step(optimizer)
+        scaler.update()
+        see_scaler(scaler, 1)
+        see_state(optimizer)
+        WITNESS.mark(f"step {step}")
+        with torch.no_grad():
+            result = model(x)
+        WITNESS.label("outputs", result)
+        WITNESS.mark(f"validated {step}")
+    WITNESS.mark("last")
+    return model, optimizer, x, y, loss, result, scaler
 
 
 def fragment():
@@ -266,7 +365,7 @@ def infer():
 if __name__ == "__main__":
     torch.manual_seed(1)
     WITNESS.start()
-    others = {"inference": infer, "fragmented": fragment, "captured": capture}
+    others = {"inference": infer, "scaled": train_scaled, "fragmented": fragment, "captured": capture}
     kept = others[sys.argv[1]]() if sys.argv[1] in others else train(sys.argv[1])
     torch.cuda.synchronize()
     print(json.dumps({"owners": WITNESS.owners(), "free": WITNESS.free}))

@@ -57,7 +57,8 @@ void torsh_overview_read_timeline(struct overview_reading *of, const struct read
 	of->overview.has_timeline = true;
 	torsh_reading_prepass(&of->prepass, reading, options);
 	torsh_overview_devices_collect(&of->overview.devices, reading->recording,
-				       reading->processes, reading->n_processes, &of->prepass);
+				       reading->processes, reading->n_processes, &of->prepass,
+				       reading->symbols);
 	if (!with_findings)
 		return;
 	of->request = (struct analysis_request){.recording = reading->recording,

@@ -52,12 +52,16 @@ static const char *library_of_name(struct symbols *symbols, const struct recorde
 	return NULL;
 }
 
-static bool is_maker(const char *function)
+/* Those of torch.optim and torch.amp that make what is kept over steps. */
+static const char *const keepers[] = {"load_state_dict", "_process_value_according_to_param_policy",
+				      "_lazy_init_scale_growth_tracker"};
+
+static bool is_one_of(const char *const *names, size_t n, const char *function)
 {
 	const char *dot = strrchr(function, '.'), *name = dot ? dot + 1 : function;
 
-	for (size_t i = 0; i < sizeof(makers) / sizeof(*makers); i++) {
-		if (strcmp(name, makers[i]) == 0)
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(name, names[i]) == 0)
 			return true;
 	}
 	return false;
@@ -69,9 +73,11 @@ static enum stack_evidence shown_by_python(const struct recorded_process *proces
 
 	if (!function || !function->file || !function->name)
 		return STACK_SHOWS_NOTHING;
-	if (strstr(function->file, "/torch/optim/"))
+	if ((strstr(function->file, "/torch/optim/") || strstr(function->file, "/torch/amp/")) &&
+	    is_one_of(keepers, sizeof(keepers) / sizeof(*keepers), function->name))
 		return STACK_OF_OPTIMIZER;
-	if (strstr(function->file, "/torch/nn/modules/") && is_maker(function->name))
+	if (strstr(function->file, "/torch/nn/modules/") &&
+	    is_one_of(makers, sizeof(makers) / sizeof(*makers), function->name))
 		return STACK_OF_MODULE;
 	return STACK_SHOWS_NOTHING;
 }

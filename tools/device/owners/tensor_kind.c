@@ -114,10 +114,11 @@ struct tensor_kind torsh_tensor_kind(const struct tensor_life *life)
 					    .reason = "allocated in no operator"};
 	if (is_freed_in_its_call(life))
 		return of_kind(OWNER_TEMPORARIES);
+	if (life->evidence == STACK_OF_OPTIMIZER)
+		return of_kind(OWNER_OPTIMIZER_STATE);
 	switch (life->made.phase) {
 	case PHASE_SETUP:
-		return life->evidence == STACK_OF_OPTIMIZER ? of_kind(OWNER_OPTIMIZER_STATE)
-							    : kind_in_setup(life);
+		return kind_in_setup(life);
 	case PHASE_DATA:
 		return of_kind(OWNER_INPUTS);
 	case PHASE_BACKWARD:

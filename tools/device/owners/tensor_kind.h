@@ -32,7 +32,7 @@ enum tensor_source { FROM_NOTHING, FROM_HOST, FROM_DEVICE };
 enum stack_evidence {
 	STACK_SHOWS_NOTHING,
 	STACK_OF_MODULE, /* torch.nn.Module made, moved or converted its parameters */
-	STACK_OF_OPTIMIZER, /* torch.optim */
+	STACK_OF_OPTIMIZER, /* torch.optim or torch.amp made what they keep */
 	STACK_OF_LIBRARY, /* a library's workspace */
 };
 

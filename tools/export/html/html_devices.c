@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
-#include "tools/device/memory/device_memory.h"
+#include "tools/device/owners/device_owners.h"
 #include "tools/export/html/html_page.h"
 
 struct html_devices {
@@ -65,6 +65,44 @@ static void put_place(struct html_page *page, size_t process, const struct devic
 	torsh_json_end_array(json);
 }
 
+/*
+ * The owners of a device's memory at its peak, by kind: [process, place, kind, bytes, bytes of all].
+ */
+static void put_owners(struct html_page *page, size_t process, size_t place)
+{
+	const struct device_process *of = &page->devices->memory.items[process];
+	const struct device_scope *scope = &of->blocks.scopes[place];
+	struct json_writer *json = &page->json;
+	char name[DEVICE_SCOPE_NAME_BYTES];
+	struct device_owners owners;
+
+	if (scope->kind != SCOPE_CUDA || scope->device == DEVICE_NOT_KNOWN ||
+	    !of->places[place].peak_bytes)
+		return;
+	torsh_device_owners_collect(&owners, &(struct owners_request){
+						     .memory = &page->devices->memory,
+						     .process = of,
+						     .place = place,
+						     .at = of->places[place].peak,
+						     .symbols = page->trace->symbols,
+					     });
+	for (int kind = 0; kind < N_OWNER_KINDS; kind++) {
+		int64_t bytes = torsh_device_owners_sum(&owners, (enum owner_kind)kind);
+
+		if (!bytes)
+			continue;
+		torsh_json_begin_array(json, NULL);
+		torsh_json_put_u64(json, NULL, process);
+		torsh_html_put_text(page, NULL, torsh_device_scope_name(scope, name));
+		torsh_html_put_text(page, NULL, torsh_owner_texts[kind]);
+		torsh_json_put_i64(json, NULL, bytes);
+		torsh_json_put_u64(json, NULL,
+				   owners.has_driver ? owners.driver_bytes : owners.live_bytes);
+		torsh_json_end_array(json);
+	}
+	torsh_device_owners_free(&owners);
+}
+
 static void put_mode(struct html_page *page, size_t process)
 {
 	const struct device_process *of = &page->devices->memory.items[process];
@@ -93,6 +131,12 @@ void torsh_html_devices_put(struct html_page *page)
 	for (size_t i = 0; i < memory->n; i++) {
 		for (size_t k = 0; k < memory->items[i].n_places; k++)
 			put_place(page, i, &memory->items[i], k);
+	}
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "device_owners");
+	for (size_t i = 0; i < memory->n && page->trace->symbols; i++) {
+		for (size_t k = 0; k < memory->items[i].n_places; k++)
+			put_owners(page, i, k);
 	}
 	torsh_json_end_array(json);
 	torsh_json_begin_array(json, "device_modes");

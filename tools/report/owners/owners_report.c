@@ -2,7 +2,7 @@
 #include "tools/report/owners/owners_report.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "tools/base/size.h"
 
@@ -57,6 +57,43 @@ void torsh_owners_json(struct json_writer *json, const struct device_owners *own
 	emit_free_blocks(json, &owners->cache);
 	emit_growth(json, &owners->growth);
 	torsh_json_end_object(json);
+}
+
+static int compare_sums(const void *a, const void *b)
+{
+	const struct owner_sum *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+size_t torsh_owners_sums(const struct device_owners *owners, struct owner_sum sums[N_OWNER_KINDS])
+{
+	size_t n = 0;
+
+	for (int kind = 0; kind < N_OWNER_KINDS; kind++) {
+		sums[n].kind = (enum owner_kind)kind;
+		sums[n].bytes = torsh_device_owners_sum(owners, sums[n].kind);
+		n += sums[n].bytes != 0;
+	}
+	qsort(sums, n, sizeof(*sums), compare_sums);
+	return n;
+}
+
+void torsh_owners_kinds_json(struct json_writer *json, const struct device_owners *owners)
+{
+	struct owner_sum sums[N_OWNER_KINDS];
+	size_t n = torsh_owners_sums(owners, sums);
+
+	torsh_json_begin_array(json, "kinds");
+	for (size_t i = 0; i < n; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "kind", torsh_owner_names[sums[i].kind]);
+		torsh_json_put_i64(json, "bytes", sums[i].bytes);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include "tools/base/size.h"
 #include "tools/frames/short_name.h"
 #include "tools/report/screen/screen_line.h"
+#include "tools/report/owners/owners_report.h"
 
 #define GROUPS_SHOWN 3u
 #define PLACES_SHOWN 3u
@@ -106,6 +107,28 @@ static void print_memory(const struct memory_of_devices *memory)
 	}
 }
 
+/* What the highest peak consisted of. */
+static void print_owners(const struct overview_devices *devices)
+{
+	struct owner_sum sums[N_OWNER_KINDS];
+	char name[DEVICE_SCOPE_NAME_BYTES], bytes[SIZE_TEXT_BYTES], *list = NULL;
+	size_t n;
+
+	if (!devices->owned_by)
+		return;
+	n = torsh_owners_sums(&devices->owners, sums);
+	for (size_t i = 0; i < n && sums[i].bytes > 0; i++)
+		list = torsh_screen_append(list, "%s %s", torsh_owner_names[sums[i].kind],
+					   torsh_size_human((uint64_t)sums[i].bytes, bytes));
+	if (list)
+		torsh_screen_line(
+			STYLE_PLAIN, 2, "%*sat the peak of %s: %s", SCREEN_INDENT, "",
+			torsh_device_scope_name(
+				&devices->owned_by->blocks.scopes[devices->owned_place], name),
+			list);
+	free(list);
+}
+
 void torsh_screen_devices(const struct overview_devices *devices, struct symbols *symbols)
 {
 	if (!devices->are_there)
@@ -114,4 +137,5 @@ void torsh_screen_devices(const struct overview_devices *devices, struct symbols
 	for (size_t i = 0; i < devices->n_groups && i < GROUPS_SHOWN; i++)
 		print_group(devices, &devices->groups[i], symbols);
 	print_memory(&devices->memory);
+	print_owners(devices);
 }

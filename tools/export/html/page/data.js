@@ -89,6 +89,8 @@ function decodeDevices(data, text) {
 		Object.assign(device, {name: text(device.name), uuid: text(device.uuid)});
 	for (const place of data.device_memory)
 		place[1] = text(place[1]);
+	for (const owner of data.device_owners)
+		[owner[1], owner[2]] = [text(owner[1]), text(owner[2])];
 	for (const mode of data.device_modes)
 		mode.reason = text(mode.reason);
 }

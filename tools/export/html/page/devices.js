@@ -52,10 +52,25 @@ function memory(data) {
 		]}));
 }
 
+/** Whose the memory was when a process had most of a device. */
+function owners(data) {
+	const rows = data.device_owners.map(([process, place, kind, held, all]) => ({process, place, kind, held, all}));
+	return rows.length > 0 && h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Owners of the memory at the peak"),
+		h("span", {class: "soft"}, "up to what the driver counted as used, where it was queried then")),
+	table({rows, label: "owners of the memory of devices", filterText: (row) => `${row.place} ${row.kind}`, columns: [
+		{title: "Held", value: (row) => row.held, text: (held) => held < 0 ? `-${bytes(-held)}` : bytes(held), bar: true},
+		{title: "Share", value: (row) => row.held / Math.max(row.all, 1), text: percent},
+		{title: "Owner", isText: true, value: (row) => row.kind},
+		{title: "Place", isText: true, value: (row) => row.place},
+		{title: "Process", isText: true, value: (row) => `${data.processes[row.process].name} (${data.processes[row.process].pid})`},
+	]}));
+}
+
 export function devicesTab(data) {
 	return h("div", {}, data.devices.length > 0 ? h("div", {class: "grid"}, data.devices.map((device) => card(data, device)))
 		: h("section", {class: "panel"}, h("h2", {}, "Devices"), h("p", {}, data.kernels.rows.length ? "They reported nothing of themselves." : "None was seen at work.")),
 	memory(data),
+	owners(data),
 	data.device_modes.length > 0 && h("section", {class: "panel"}, h("h2", {}, "How they were recorded"), h("ul", {}, data.device_modes.map(({process, mode, reason}) =>
 		h("li", {}, `${data.processes[process].name} (${data.processes[process].pid}): ${MODES[mode] ?? "unknown"}${reason ? `: ${reason}` : ""}.`)))),
 	data.kernels.rows.length > 0 && h("p", {}, h("a", {href: "#time/kernels"}, plural(data.kernels.rows.length, "kernel and copy", "kernels and copies"))));

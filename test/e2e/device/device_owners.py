@@ -27,14 +27,14 @@ TOTAL, BESIDE, CONTEXT, WORKSPACE = 2 << 30, 300 * MIB, 321 * MIB, 8 * MIB
 WITHOUT_STACKS = {"TORSH_PROFILER_ACTIVITIES": "torch,cuda"}
 
 
-def ran(name, env=None, **settings):
+def ran(name, env=None, *arguments):
     """The recording of a run of the program, and what it knows of its memory."""
     def make(folder):
-        result = run([cuda_python(), "-W", "ignore", PROGRAM, name],
-                     recording_environment(folder, folder / "truth", env, **settings), timeout=300)
+        result = run([cuda_python(), "-W", "ignore", PROGRAM, name, *arguments],
+                     recording_environment(folder, folder / "truth", env), timeout=300)
         expect_equal(result.returncode, 0, result.stderr.decode()[-2000:])
         return str(folder), json.loads(result.stdout)
-    words = [name, *(env or {}).values(), *map(str, settings.values()), TORCH]
+    words = [name, *(env or {}).values(), *arguments, TORCH]
     output, truth = once("owners-" + "-".join(words).replace("/", "_"), make)
     return pathlib.Path(output), truth
 
@@ -146,6 +146,17 @@ def expandable_segments_have_free_blocks_too():
     env = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
     for name in ("adam", "fragmented"):
         compare_all(name, env)
+
+
+@case
+@needs("torch")
+def tensors_of_an_allocator_that_reports_nothing_have_kinds_too():
+    # Their sizes are those that were requested: that of no block of PyTorch's allocator.
+    output, truth = ran("momentum", {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}, "requested")
+    report = owners_of(output, "last")
+    found = by_kind(report)
+    expect_equal({kind: found[kind] for kind in KINDS}, {kind: truth["requested"].get(kind, 0) for kind in KINDS}, "kinds")
+    expect_equal((found["direct"], found["cache"], report["cache"]), (0, 0, None), "it is no framework's allocator")
 
 
 @case

@@ -2,6 +2,7 @@
 """
 Trainings and inference on a CUDA device that know whose memory is whose: NAME. Prints as JSON, by the model's own objects
 and PyTorch's history of its allocator, the bytes of each kind at each mark that it sets, and when tensors had most.
+NAME requested: without that history, the bytes that the model's objects requested, at the last mark.
 """
 
 import collections
@@ -96,13 +97,24 @@ class Witness:
 
     def __init__(self):
         self.labels, self.marks, self.is_backward = [], [], False
+        self.has_history = "requested" not in sys.argv
         self.sizes = []  # of the blocks that were alive: the history has what was requested
         self.free = {}  # by mark: of the allocator's free blocks, without and with private pools
+
+    def end(self, model, optimizer, *inputs):
+        """At the last mark, by the objects alone."""
+        state = (value for state in optimizer.state.values() for value in state.values() if torch.is_tensor(value))
+        kinds = {"parameters": [*model.parameters(), *model.buffers()], "optimizer_state": state, "inputs": inputs,
+                 "gradients": (parameter.grad for parameter in model.parameters())}
+        return {kind: sum(one.numel() * one.element_size() for one in tensors if one is not None and one.is_cuda)
+                for kind, tensors in kinds.items()}
 
     def start(self):
         torch.cuda.memory._record_memory_history(context=None, max_entries=1 << 20)
 
     def history(self):
+        if not self.has_history:
+            return []
         snapshot = torch.cuda.memory._snapshot()
         history = snapshot["device_traces"][0]
         blocks = {block["address"]: block["size"] for segment in snapshot["segments"] for block in segment["blocks"]
@@ -121,6 +133,8 @@ class Witness:
     def mark(self, name):
         torch.cuda.synchronize()
         agent.torsh_v1_mark(name.encode(), None)
+        if not self.has_history:
+            return
         self.free[name] = [[block["size"] for segment in torch.cuda.memory_snapshot() for block in segment["blocks"]
                             if block["state"] == "inactive" and (tuple(segment["segment_pool_id"]) != (0, 0)) == is_private]
                            for is_private in (False, True)]
@@ -364,8 +378,12 @@ def infer():
 
 if __name__ == "__main__":
     torch.manual_seed(1)
-    WITNESS.start()
+    if WITNESS.has_history:
+        WITNESS.start()
     others = {"inference": infer, "scaled": train_scaled, "fragmented": fragment, "captured": capture}
     kept = others[sys.argv[1]]() if sys.argv[1] in others else train(sys.argv[1])
     torch.cuda.synchronize()
+    if not WITNESS.has_history:
+        print(json.dumps({"requested": WITNESS.end(*kept[:4])}))
+        sys.exit()
     print(json.dumps({"owners": WITNESS.owners(), "free": WITNESS.free}))

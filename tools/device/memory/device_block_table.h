@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The part of struct device_blocks under its events: which block an address, a handle or an array
- * names, and what the blocks of a scope add up to. For device_blocks.c, and free_blocks.c, which reads
- * the ranges.
+ * names, and what the blocks of a scope add up to. For device_blocks.c and free_blocks.c, which
+ * reads the ranges.
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_BLOCK_TABLE_H
 #define TORSH_DEVICE_MEMORY_DEVICE_BLOCK_TABLE_H

@@ -55,6 +55,36 @@ void torsh_device_owners_put(struct device_owners *owners, enum owner_kind kind,
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+/* Whether a block stands for a tensor: of an allocator that reports none, in an operator. */
+static bool is_tensor(const struct owners_request *request, const struct device_block *block)
+{
+	return block->kind == BLOCK_DEVICE &&
+	       block->origin.operator&& !request->process->places[request->place]
+		       .has_framework && !torsh_stack_evidence(request->process->process,
+							       block->origin.stack,
+							       request->symbols, false)
+		       .library;
+}
+
+static void add_blocks(struct tensor_lives *lives, const struct owners_pass *pass)
+{
+	const struct device_blocks *blocks = &pass->revisit.blocks;
+
+	for (size_t i = 0; i < blocks->n_blocks; i++) {
+		const struct device_block *block = &blocks->blocks[i];
+
+		if (block->is_alive && block->scope == pass->request->place &&
+		    is_tensor(pass->request, block))
+			torsh_tensor_lives_add(
+				lives, &(struct tensor_of_owner){.address = block->address,
+								 .bytes = block->bytes,
+								 .inside_bytes = block->bytes,
+								 .made_ns = block->origin.at_ns,
+								 .stack = block->origin.stack,
+								 .is_block = true});
+	}
+}
+
 static void add_tensors(struct tensor_lives *lives, const struct owners_pass *pass)
 {
 	const struct device_blocks *blocks = &pass->revisit.blocks;
@@ -110,6 +140,7 @@ static void find_tensors(struct device_owners *owners, const struct owners_pass 
 	struct batch batch;
 
 	add_tensors(&lives, pass);
+	add_blocks(&lives, pass);
 	if (lives.n) {
 		torsh_batch_collect(&batch, memory->recording, process, memory->prepass);
 		torsh_tensor_lives_collect(&lives, memory->recording, memory->prepass, &batch);
@@ -168,7 +199,7 @@ static void put_blocks(struct device_owners *owners, const struct owners_pass *p
 		if (request->process->blocks.is_managed[block->ordinal])
 			free_bytes[torsh_owners_pass_is_private(pass, block)] +=
 				block->bytes - block->tensor_bytes;
-		else
+		else if (!is_tensor(request, block))
 			put_direct(owners, request, block);
 	}
 	owners->cache = torsh_owners_pass_free_blocks(pass, false, UINT64_MAX);

@@ -214,23 +214,48 @@ static void see_free(struct tensor_lives *lives, size_t number, const struct tim
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
+struct change {
+	uint64_t address;
+	bool is_free, is_block;
+};
+
+/* Returns false if the event is about no memory of the device. */
+static bool read_change(const struct tensor_lives *lives, const struct event *event,
+			struct change *change)
+{
+	switch (event->id) {
+	case EVENT_TENSOR:
+		*change = (struct change){.address = event->tensor.address,
+					  .is_free = event->tensor.is_free != 0};
+		return event->tensor.device == lives->device;
+	case EVENT_DEVICE_ALLOC:
+		*change = (struct change){.address = event->device_alloc.address, .is_block = true};
+		return event->device_alloc.kind == BLOCK_DEVICE;
+	case EVENT_DEVICE_FREE:
+		*change = (struct change){
+			.address = event->device_free.address, .is_free = true, .is_block = true};
+		return event->device_free.kind == BLOCK_DEVICE;
+	default:
+		return false;
+	}
+}
+
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
-	const struct event_tensor *tensor = &event->event.tensor;
 	struct tensor_lives *lives = context;
 	const struct hash_entry *entry;
 	struct tensor_of_owner *found;
+	struct change change;
 
-	if (event->event.id != EVENT_TENSOR || process != lives->process ||
-	    tensor->device != lives->device)
+	if (process != lives->process || !read_change(lives, &event->event, &change))
 		return;
-	entry = torsh_hash_map_find(&lives->by_address, &tensor->address, sizeof(tensor->address));
-	if (!entry)
+	entry = torsh_hash_map_find(&lives->by_address, &change.address, sizeof(change.address));
+	if (!entry || lives->items[entry->value].is_block != change.is_block)
 		return;
 	found = &lives->items[entry->value];
 	/* Its address may have belonged to others before and after. */
-	if (!tensor->is_free && event->at_ns == found->made_ns)
+	if (!change.is_free && event->at_ns == found->made_ns)
 		see_alloc(lives, entry->value, event, innermost);
 	else if (found->life.made.at_ns && !found->life.is_freed)
 		see_free(lives, entry->value, event, innermost);

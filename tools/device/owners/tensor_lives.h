@@ -14,6 +14,7 @@ struct tensor_of_owner {
 	uint64_t address, bytes;
 	uint64_t inside_bytes; /* on the device that is looked at */
 	uint64_t made_ns;
+	bool is_block; /* got from the driver in an operator: the allocator reports no tensors */
 	uint32_t stack;
 	struct tensor_life life;
 	const char *operator_name, *module; /* texts of the recording; NULL: none */

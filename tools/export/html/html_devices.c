@@ -66,7 +66,8 @@ static void put_place(struct html_page *page, size_t process, const struct devic
 }
 
 /*
- * The owners of a device's memory at its peak, by kind: [process, place, kind, bytes, bytes of all].
+ * The owners of a device's memory at its peak, by kind: [process, place, kind, bytes, bytes of
+ * all].
  */
 static void put_owners(struct html_page *page, size_t process, size_t place)
 {

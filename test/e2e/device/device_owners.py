@@ -172,6 +172,24 @@ def private_pools_of_graphs_are_told_from_the_cache():
 
 @case
 @needs("torch")
+def moments_are_found_by_step_and_time_too():
+    output, _ = ran("adam")
+    by_step = read_report("peak", output, "--device", "cuda:0", "--step", "1")
+    expect_equal((by_step["moment"]["kind"], by_kind(by_step)), ("step", by_kind(owners_of(output, "step 1"))), "by step")
+    mark = owners_of(output, "forward 2.0")["moment"]
+    by_time = owners_of(output, f"{mark['at_ns']}ns")
+    expect_equal((mark["kind"], by_time["moment"]), ("mark", {**mark, "kind": "time"}), "by time")
+    start = owners_of(output, "start")
+    expect_equal((start["moment"]["bytes"], start["owners"]), (0, []), "at the start")
+    for options, sentence in ((("--at", "never"), 'has no mark "never"'), (("--step", "99"), "has no step 99"),
+                              (("--since", "start"), "--device shows single moments"), (("--steps", "1-2"), "single moments")):
+        result = run([TORSH, "peak", output, "--device", "cuda:0", *options])
+        expect_equal(result.returncode, 2, f"status with {options}")
+        assert sentence in result.stderr.decode(), (options, result.stderr.decode())
+
+
+@case
+@needs("torch")
 def the_report_and_the_page_have_the_kinds():
     output, truth = ran("adam")
     found = by_kind(owners_of(output))

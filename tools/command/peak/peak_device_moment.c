@@ -88,6 +88,9 @@ void torsh_peak_device_moment(struct peak_view *view, const struct moment_reques
 	if (strcmp(request->name, torsh_memory_moment_names[MEMORY_AT_END]) == 0) {
 		device->moment_kind = MEMORY_AT_END;
 		device->at.at_ns = end_ns(view);
+	} else if (strcmp(request->name, torsh_memory_moment_names[MEMORY_AT_START]) == 0) {
+		device->moment_kind = MEMORY_AT_START;
+		device->at.at_ns = view->peak.process->start_ns;
 	} else if (strcmp(request->name, torsh_memory_moment_names[MEMORY_AT_PEAK]) == 0) {
 		device->moment_kind = MEMORY_AT_PEAK;
 		device->at = device->process->places[device->place].peak;

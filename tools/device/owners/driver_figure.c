@@ -36,14 +36,19 @@ static const struct device_room *find_room(const struct device_location *place,
 	return same ? same : equal;
 }
 
+static uint64_t beyond(uint64_t reserved, uint64_t used)
+{
+	return reserved > used ? reserved - used : 0;
+}
+
 static uint64_t free_in_pools(const struct event_device_room *said)
 {
-	return said->has_pools ? said->pools_reserved - said->pools_used : 0;
+	return said->has_pools ? beyond(said->pools_reserved, said->pools_used) : 0;
 }
 
 static uint64_t free_of_graphs(const struct event_device_room *said)
 {
-	return said->has_graphs ? said->graphs_reserved - said->graphs_used : 0;
+	return said->has_graphs ? beyond(said->graphs_reserved, said->graphs_used) : 0;
 }
 
 static uint64_t level_at(const struct device_location *place, uint64_t at_ns)

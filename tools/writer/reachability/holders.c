@@ -11,7 +11,8 @@
 #include "tools/writer/reachability/allocator_maps.h"
 #include "tools/writer/reachability/python/python_names.h"
 
-#define LARGE_SHARE 65536u /* of all that is kept: most sites of a large program keep less */
+#define HOLDERS_MIN 16u
+#define LARGE_SHARE 4096u /* of all that is kept: most sites of a program keep less */
 
 /* A site's kept blocks. */
 struct kept {
@@ -66,7 +67,7 @@ static void vote(struct kept *kept, uint32_t block, uint32_t owner, uint64_t byt
 
 /*
  * Returns the kept blocks of the sites that have any, first of those that keep most; *n_sites
- * becomes their number, or that of the large ones, if these are enough.
+ * becomes their number, or that of the large ones, but at least HOLDERS_MIN if there are so many.
  */
 static struct kept *sum_kept(const struct block_index *index, const struct verdicts *verdicts,
 			     const struct python_owners *owners, uint32_t *n_sites)
@@ -88,8 +89,10 @@ static struct kept *sum_kept(const struct block_index *index, const struct verdi
 	}
 	n = put_large_first(kept, *n_sites, 1);
 	n_large = put_large_first(kept, n, bytes / LARGE_SHARE);
-	*n_sites = n_large < HOLDERS_MAX ? n : n_large;
+	*n_sites = n_large < HOLDERS_MIN ? n : n_large;
 	qsort(kept, *n_sites, sizeof(*kept), compare_kept);
+	if (n_large < HOLDERS_MIN && n > HOLDERS_MIN)
+		*n_sites = HOLDERS_MIN;
 	return kept;
 }
 

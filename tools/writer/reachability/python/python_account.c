@@ -9,6 +9,9 @@
 #include "tools/writer/reachability/python/python_names.h"
 #include "tools/writer/reachability/python/python_text.h"
 
+/* To name an owner takes some reads of the memory: only for those that have as much. */
+#define SMALLEST_BYTES 32768u
+#define SMALLEST_SHARE 2000u /* of all bytes */
 #define WAY_MAX 64u /* blocks from sys.modules to a variable */
 
 static uint64_t bytes_of(const struct python_heap *heap, uint32_t block)
@@ -217,7 +220,10 @@ void torsh_python_account_make(struct python_account *account, struct python_hea
 	sum_owners(&sums, account, heap, reach);
 	if (sums.n)
 		qsort(sums.items, sums.n, sizeof(*sums.items), compare_owners);
-	account->n_owners = sums.n < PYTHON_ROWS_MAX ? sums.n : PYTHON_ROWS_MAX;
+	while (account->n_owners < sums.n && account->n_owners < PYTHON_ROWS_MAX &&
+	       sums.items[account->n_owners].bytes >= SMALLEST_BYTES &&
+	       sums.items[account->n_owners].bytes >= account->bytes / SMALLEST_SHARE)
+		account->n_owners++;
 	account->owners = torsh_memory_new((size_t)account->n_owners + 1, sizeof(*account->owners));
 	for (uint32_t i = 0; i < account->n_owners; i++)
 		name_owner(&account->owners[i], heap, reach, &sums.items[i]);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "tools/base/memory.h"
 #include "tools/writer/reachability/python/python_text.h"
@@ -12,6 +14,7 @@
 #define PATH_BYTES 512u
 #define MODULE_NAME 48u /* offset in PyModuleObject */
 #define WORD sizeof(uint64_t)
+#define SMALL_BYTES 4096u
 /* Of an object in front of it: since 3.12 a dict or values at 3 words, before values at 4. */
 #define VALUES_BEFORE 32u
 #define DICT_BEFORE 24u
@@ -63,6 +66,21 @@ static void look(void *context, uint64_t address, uint64_t *words, size_t n)
 	}
 }
 
+/* Most blocks are small: one call reads them. */
+static void look_in(const struct naming *naming, uint64_t begin, uint64_t end,
+		    struct search *search)
+{
+	struct memory_reader *reader = (struct memory_reader *)naming->heap->types.reader;
+	uint64_t words[SMALL_BYTES / WORD], n = end - begin;
+
+	if (n > sizeof(words)) {
+		torsh_memory_read(reader, begin, end, false, look, search);
+		return;
+	}
+	if (pread(reader->memory_fd, words, n, (off_t)begin) == (ssize_t)n)
+		look(search, begin, words, n / WORD);
+}
+
 /* Returns where in block i of the way a pointer to the next one is; 0: not found. */
 static uint64_t place_of(const struct naming *naming, uint32_t i)
 {
@@ -70,16 +88,13 @@ static uint64_t place_of(const struct naming *naming, uint32_t i)
 	const struct indexed_block *from = &blocks[naming->way[i]];
 	const struct python_type *type = type_at(naming, i);
 	struct search search = {.to = &blocks[naming->way[i + 1]]};
-	struct memory_reader *reader = (struct memory_reader *)naming->heap->types.reader;
 
 	/* Fields before the collector's header come last: they lead to what fields do, too. */
 	search.not_before = type ? from->address + type->object_offset : 0;
-	torsh_memory_read(reader, from->address, from->address + torsh_block_size(from), false,
-			  look, &search);
+	look_in(naming, from->address, from->address + torsh_block_size(from), &search);
 	search.not_before = 0;
 	if (!search.place && type && type->object_offset == VALUES_BEFORE)
-		torsh_memory_read(reader, from->address, from->address + 2 * WORD, false, look,
-				  &search);
+		look_in(naming, from->address, from->address + 2 * WORD, &search);
 	return search.place;
 }
 

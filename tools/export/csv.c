@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
+#include "tools/export/csv_text.h"
 #include "tools/export/trace.h"
 #include "tools/ops/operators.h"
 #include "tools/timeline/prepass/process_groups.h"
@@ -20,28 +21,9 @@ struct csv {
 	struct collectives collectives;
 };
 
-/*
- * Quote a text that contains a comma, a quote or a line end. A text that a spreadsheet would
- * evaluate as a formula gets a leading apostrophe.
- */
-static void put_part(struct output_stream *output, const char *text, size_t n)
-{
-	bool is_formula = n && memchr("=+-@\t\r", *text, 6),
-	     is_quoted = n && strcspn(text, ",\"\r\n") < n;
-
-	torsh_stream_text(output, is_quoted ? "\"" : "");
-	torsh_stream_text(output, is_formula ? "'" : "");
-	for (size_t i = 0; is_quoted && i < n; i++)
-		torsh_stream_put(output, text[i] == '"' ? "\"\"" : text + i,
-				 text[i] == '"' ? 2 : 1);
-	if (!is_quoted)
-		torsh_stream_put(output, text, n);
-	torsh_stream_text(output, is_quoted ? "\"" : "");
-}
-
 static void put_text(struct output_stream *output, const char *text)
 {
-	put_part(output, text, strlen(text));
+	torsh_csv_put(output, text, strlen(text));
 }
 
 static const char *category_of(const struct span *span)
@@ -103,10 +85,10 @@ static void put_collective(struct csv *csv, const struct span *span)
 		torsh_stream_text(output, ",,,,");
 		return;
 	}
-	put_part(output, collective.name, collective.n_name);
+	torsh_csv_put(output, collective.name, collective.n_name);
 	torsh_stream_text(output, ",");
 	if (collective.tensor)
-		put_part(output, collective.tensor->text, collective.tensor->n_type);
+		torsh_csv_put(output, collective.tensor->text, collective.tensor->n_type);
 	torsh_stream_text(output, ",");
 	put_number(output, collective.in_elements);
 	put_number(output, collective.out_elements);

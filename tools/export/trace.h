@@ -42,8 +42,8 @@ struct trace_format {
 };
 
 extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json,
-	torsh_trace_csv, torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory,
-	torsh_trace_profile, torsh_trace_part, torsh_trace_html;
+	torsh_trace_csv, torsh_trace_series, torsh_trace_sqlite, torsh_trace_tensorboard,
+	torsh_trace_memory, torsh_trace_profile, torsh_trace_part, torsh_trace_html;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {

@@ -267,6 +267,23 @@ void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, s
 	merge_equal(sites, n_first, (struct merge){.compare = compare_named});
 }
 
+size_t *torsh_sites_find_alike(struct allocation_sites *sites, struct symbols *symbols)
+{
+	struct merge by = {.compare = compare_named};
+	size_t *indexes = torsh_need_items(NULL, 0, sites->n + 1, sizeof(*indexes));
+	struct allocation_site **firsts;
+
+	for (size_t i = 0; i < sites->n; i++) {
+		if (!sites->items[i].frames)
+			name_holder(&sites->items[i], symbols, sites->depth);
+	}
+	firsts = find_first_equal(sites->items, sites->n, &by);
+	for (size_t i = 0; i < sites->n; i++)
+		indexes[i] = (size_t)(firsts[i] - sites->items);
+	free(firsts);
+	return indexes;
+}
+
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes)
 {
 	*blocks = sites->rest.blocks;

@@ -160,6 +160,12 @@ size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_
 void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first);
 
 /*
+ * Set the frames of all sites. Returns for each the index of the first one that then looks alike,
+ * which torsh_sites_name would merge it into; the caller frees them.
+ */
+size_t *torsh_sites_find_alike(struct allocation_sites *sites, struct symbols *symbols);
+
+/*
  * Find the frames of the first n_first sites before torsh_sites_name, file by file, which takes
  * less memory where they are many.
  */

@@ -160,13 +160,17 @@ static int compare_times(const void *a, const void *b)
 	return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
+uint64_t torsh_memory_end_ns(const struct recorded_process *process)
+{
+	return process->has_live     ? process->live_ns
+	       : process->has_end_ns ? process->end_ns
+				     : process->heap.peak_ns;
+}
+
 void torsh_memory_moments_make(struct memory_moments *moments,
 			       const struct recorded_process *process)
 {
 	const struct recorded_heap *heap = &process->heap;
-	uint64_t end_ns = process->has_live	? process->live_ns
-			  : process->has_end_ns ? process->end_ns
-						: heap->peak_ns;
 
 	*moments = (struct memory_moments){.process = process};
 	if (!torsh_recording_has_heap(process))
@@ -179,7 +183,7 @@ void torsh_memory_moments_make(struct memory_moments *moments,
 					     .bytes = heap->peak_bytes,
 					     .blocks = heap->peak_blocks});
 	put(moments, &(struct memory_moment){.kind = MEMORY_AT_END,
-					     .at_ns = end_ns,
+					     .at_ns = torsh_memory_end_ns(process),
 					     .bytes = heap->current_bytes,
 					     .blocks = heap->current_blocks});
 	qsort(moments->items, moments->n, sizeof(*moments->items), compare_times);

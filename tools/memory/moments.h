@@ -41,6 +41,9 @@ struct memory_moments {
 	size_t n_damaged; /* left out, because the recording lacks some of their stacks */
 };
 
+/* Returns the time of the moment MEMORY_AT_END. */
+uint64_t torsh_memory_end_ns(const struct recorded_process *process);
+
 /* Collect the moments of a process; none if its heap was not recorded. */
 void torsh_memory_moments_make(struct memory_moments *moments,
 			       const struct recorded_process *process);

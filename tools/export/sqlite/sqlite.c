@@ -226,6 +226,8 @@ static int insert_all(struct sqlite *sqlite)
 	insert_meta(sqlite);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		insert_process(sqlite, trace->processes[i]);
+	for (size_t i = 0; i < trace->n_processes; i++)
+		torsh_sqlite_insert_heap(sqlite, trace->processes[i]);
 	torsh_sqlite_insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
 	rc = torsh_trace_walk(trace, &torsh_sqlite_span_visitor, &torsh_sqlite_device_visitor,

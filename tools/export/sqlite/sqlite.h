@@ -5,6 +5,7 @@
 
 #include "tools/export/sqlite/sqlite_database.h"
 #include "tools/export/trace.h"
+#include "tools/memory/allocation_sites.h"
 #include "tools/ops/operators.h"
 #include "tools/timeline/prepass/process_groups.h"
 
@@ -49,5 +50,11 @@ extern const struct device_visitor torsh_sqlite_device_visitor; /* its context i
 
 /* Insert the peak of the heap, and who held it. */
 void torsh_sqlite_insert_peak(struct sqlite *sqlite);
+
+/* Insert a process's allocation sites, its moments, and what each site had at them. */
+void torsh_sqlite_insert_heap(struct sqlite *sqlite, struct recorded_process *process);
+
+/* Bind the function, file and line that a named site is attributed to, and whether it is own. */
+void torsh_sqlite_line(struct sqlite *sqlite, const struct allocation_site *site);
 
 #endif

@@ -82,7 +82,7 @@ void torsh_database_open(struct database *database, const char *path)
 {
 	static const char *const inserts[] = {
 #define STATEMENT(NAME, text) "INSERT INTO " text,
-		STATEMENTS
+		STATEMENTS MORE_STATEMENTS
 #undef STATEMENT
 	};
 
@@ -90,7 +90,8 @@ void torsh_database_open(struct database *database, const char *path)
 	load_library(database);
 	if (database->open(path, &database->handle))
 		torsh_die("can't write %s: %s", path, database->errmsg(database->handle));
-	execute(database, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" TABLES "BEGIN;");
+	execute(database,
+		"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" TABLES MORE_TABLES "BEGIN;");
 	for (size_t i = 0; i < N_STATEMENTS; i++) {
 		if (database->prepare_v2(database->handle, inserts[i], -1, &database->statements[i],
 					 NULL))
@@ -103,7 +104,7 @@ int torsh_database_close(struct database *database)
 	for (size_t i = 0; i < N_STATEMENTS; i++)
 		database->finalize(database->statements[i]);
 	if (!database->has_failed)
-		execute(database, INDEXES "COMMIT;");
+		execute(database, INDEXES MORE_INDEXES "COMMIT;");
 	database->close(database->handle);
 	dlclose(database->library);
 	return database->has_failed ? -EIO : 0;

@@ -6,6 +6,8 @@
 #ifndef TORSH_EXPORT_SQLITE_SQLITE_TABLES_H
 #define TORSH_EXPORT_SQLITE_SQLITE_TABLES_H
 
+#include "tools/export/sqlite/sqlite_more_tables.h"
+
 #define TABLES                                                                                                              \
 	"CREATE TABLE meta ( -- format, start_realtime_ns (ns since 1970; all times are since then), host\n"                \
 	"  key TEXT PRIMARY KEY, value);\n"                                                                                 \
@@ -190,7 +192,7 @@
 
 enum statement {
 #define STATEMENT(NAME, text) INSERT_##NAME,
-	STATEMENTS
+	STATEMENTS MORE_STATEMENTS
 #undef STATEMENT
 		N_STATEMENTS
 };

@@ -17,6 +17,7 @@
 #include "tools/base/private_file.h"
 #include "tools/export/output.h"
 #include "tools/export/tensorboard/tensorboard_graph.h"
+#include "tools/export/tensorboard/tensorboard_heap.h"
 #include "tools/export/tensorboard/tensorboard_histogram.h"
 #include "tools/memory/tensors.h"
 #include "tools/ops/step_totals.h"
@@ -395,6 +396,7 @@ static int write_run(struct trace *trace, struct recorded_process *process, cons
 	else
 		put_histograms(&tensorboard, 0, tensorboard.of->last_ns);
 	put_kernels(&tensorboard);
+	torsh_tensorboard_heap(&tensorboard.file, trace, process);
 	torsh_tensorboard_graph_write(tensorboard.graph, &tensorboard.file);
 	free_board(&tensorboard);
 	closed = torsh_tensorboard_close(&tensorboard.file);
@@ -490,5 +492,6 @@ const struct trace_format torsh_trace_tensorboard = {.name = "tensorboard",
 						     .is_binary = true,
 						     .needs_path = true,
 						     .is_directory = true,
+						     .needs_heap = true,
 						     .needs = TRACE_NEEDS_EVENTS,
 						     .write = write_tensorboard};

@@ -51,7 +51,8 @@ function marker(marks) {
 }
 
 /**
- * A chart that fills its container. times: x, in seconds; series: {label, values, colour, fill, paths, format};
+ * A chart that fills its container. times: x, in seconds; series: {label, values, colour, fill, isSolid, paths, format,
+ * own: the values that the legend shows, if others than those that are drawn};
  * marks: lines, redrawn by refresh(); onpick(x, event): the user clicked at a time; format: for values.
  */
 export function curves({times, series, marks = [], onpick, format = bytes, height = 260, label, xFormat = (x) => `${x} s`, isBytes = true}) {
@@ -68,7 +69,8 @@ export function curves({times, series, marks = [], onpick, format = bytes, heigh
 			axes: [axis((u, splits) => splits.map(xFormat)), axis((u, splits) => splits.map((value) => format(value)), {size: 68, ...(isBytes ? {splits: byteSteps} : {})})],
 			series: [{label: "at", value: (u, value) => value === null ? "–" : xFormat(Number(value.toFixed(3)))}, ...series.map((one) => ({
 				label: one.label, stroke: cssColour(one.colour), width: one.width ?? 1.5, points: {show: false}, spanGaps: true, paths: one.paths,
-				fill: one.fill ? `${cssColour(one.colour)}22` : undefined, value: (u, value) => format(value), show: one.isShown ?? true}))],
+				fill: one.isSolid ? cssColour(one.colour) : one.fill ? `${cssColour(one.colour)}22` : undefined,
+				value: (u, value, i, at) => format(one.own && value !== null ? one.own[at] : value), show: one.isShown ?? true}))],
 			hooks: {draw: [marker(marks)]},
 		}, [times, ...series.map((one) => one.values)], place);
 		if (onpick)

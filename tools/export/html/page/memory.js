@@ -6,6 +6,7 @@ import {choice, h, replace} from "./dom.js";
 import {bytes, count, percent, plural, signedBytes, time} from "./format.js";
 import {Icicle} from "./icicle.js";
 import {Moments, momentText} from "./moments.js";
+import {risePanel} from "./rise.js";
 import {wholeButton} from "./served/served.js";
 import {blame, charge, chargedTable, stackList} from "./sites.js";
 import {FILTERS, graphOf, inverted, matcher} from "./tree.js";
@@ -353,11 +354,15 @@ export function memoryTab(data, tip, parameters) {
 	if (state.moment)
 		moments.weigh(state.moment.process, state.moment.at);
 	const flame = flamePanel(data, tip, state, showHolders);
-	const chart = memoryChart(data, {height: 200, onpick: (ns, process, event) => picker.pick(ns, process, event.shiftKey), onprocess: (process) => picker.show(process)});
+	const chart = memoryChart(data, {height: 200, onpick: (ns, process, event) => picker.pick(ns, process, event.shiftKey), onprocess: (process) => {
+		picker.show(process);
+		replace(rise, risePanel(data, moments, process));
+	}});
+	const rise = h("section", {class: "panel", id: "rise"}, risePanel(data, moments, picker.process));
 	showHolders(state);
 	return h("div", {},
 		h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Memory over time"),
 			h("span", {class: "soft"}, data.peak.bytes === null ? "" : `peak ${bytes(data.peak.bytes)} in ${plural(data.peak.blocks, "block")} at ${time(data.peak.at_ns)}`)),
 		chart, picker.element),
-		flame.panel, holders, leaksPanel(data), growthPanel(data), h("div", {class: "grid"}, sizesPanel(data), lifetimesPanel(data), agesPanel(data)));
+		rise, flame.panel, holders, leaksPanel(data), growthPanel(data), h("div", {class: "grid"}, sizesPanel(data), lifetimesPanel(data), agesPanel(data)));
 }

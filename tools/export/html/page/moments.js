@@ -35,6 +35,19 @@ export class Moments {
 		return distances.indexOf(Math.min(...distances));
 	}
 
+	/** Call visit(bytes by group, number) for each moment of a process; the array is used again. */
+	each(process, visit) {
+		const {items, changes} = this.processes.find((one) => one.process === process) ?? {items: []};
+		const held = new Float64Array(this.groups.merged.length);
+		for (let i = 0, at = 0; i < items.length; i++) {
+			for (let k = 0, group = 0; k < items[i].nChanges; k++, at++) {
+				group += changes.group[at];
+				held[group] = changes.bytes[at];
+			}
+			visit(held, i);
+		}
+	}
+
 	/** Each group's usage at a moment: {bytes, blocks}. */
 	values(process, number) {
 		const {items, changes} = this.processes.find((one) => one.process === process), n = this.groups.merged.length;

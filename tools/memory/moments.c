@@ -54,7 +54,7 @@ static enum memory_moment_kind kind_of(const struct recorded_moment *moment)
 	case RECORDED_MOMENT_BY_MARK:
 		return MEMORY_AT_MARK;
 	default:
-		return MEMORY_AT_TIME;
+		return moment->resident_bytes ? MEMORY_AT_RSS : MEMORY_AT_TIME;
 	}
 }
 
@@ -90,6 +90,7 @@ static void put_kept(struct memory_moments *moments)
 						     .mark = mark_name(process, moment),
 						     .has_step = has_step,
 						     .step = has_step ? moment->name - 1 : 0,
+						     .resident_bytes = moment->resident_bytes,
 						     .index = i});
 	}
 	torsh_sparse_array_destroy(&usages.by_stack);
@@ -272,6 +273,20 @@ const struct memory_moment *torsh_memory_moment_of_mark(const struct memory_mome
 			return &moments->items[i];
 	}
 	return NULL;
+}
+
+const struct memory_moment *torsh_memory_moment_of_rss(const struct memory_moments *moments)
+{
+	const struct memory_moment *highest = NULL;
+
+	for (size_t i = 0; i < moments->n; i++) {
+		const struct memory_moment *moment = &moments->items[i];
+
+		if (moment->kind == MEMORY_AT_RSS &&
+		    (!highest || moment->resident_bytes > highest->resident_bytes))
+			highest = moment;
+	}
+	return highest;
 }
 
 const struct memory_moment *torsh_memory_moment_highest(const struct memory_moments *moments,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The moments of a process at which its heap is known by stack: its start, its peak, its end, and
- * those that the writer kept: at regular times, at ends of steps, at marks of the program, and the
- * peaks of windows that the program opened.
+ * those that the writer kept: at regular times, at ends of steps, at marks of the program, when a
+ * sample of the resident set was higher than all before, and the peaks of windows that the program
+ * opened.
  */
 #ifndef TORSH_MEMORY_MOMENTS_H
 #define TORSH_MEMORY_MOMENTS_H
@@ -13,7 +14,8 @@
 #define MEMORY_MOMENT_KINDS \
 	KIND(START, start)  \
 	KIND(TIME, time)    \
-	KIND(STEP, step) KIND(MARK, mark) KIND(PEAK, peak) KIND(WINDOW, window) KIND(END, end)
+	KIND(STEP, step)    \
+	KIND(MARK, mark) KIND(RSS, rss) KIND(PEAK, peak) KIND(WINDOW, window) KIND(END, end)
 
 enum memory_moment_kind {
 #define KIND(NAME, name) MEMORY_AT_##NAME,
@@ -30,6 +32,7 @@ struct memory_moment {
 	const char *mark; /* its name; NULL: it is no mark, or its name is unknown */
 	bool has_step;
 	uint64_t step; /* that ended */
+	uint64_t resident_bytes; /* the sample; valid for MEMORY_AT_RSS */
 	size_t index; /* of the process's moments or window_peaks, where the writer kept it */
 };
 
@@ -62,6 +65,9 @@ const struct memory_moment *torsh_memory_moment_of_step(const struct memory_mome
 /* Returns the first moment at a mark of that name, or NULL. */
 const struct memory_moment *torsh_memory_moment_of_mark(const struct memory_moments *moments,
 							const char *name);
+
+/* Returns the moment at the highest sample of the resident set, or NULL. */
+const struct memory_moment *torsh_memory_moment_of_rss(const struct memory_moments *moments);
 
 /* Returns the moment with most bytes from from_ns on and before to_ns, or NULL. */
 const struct memory_moment *torsh_memory_moment_highest(const struct memory_moments *moments,

@@ -85,6 +85,7 @@ void torsh_load_moments(struct recording *recording, const Torsh__Moments *row)
 		moment->kind = row->kind[i];
 		moment->name = row->name[i];
 		moment->n_steps = i < row->n_n_steps ? row->n_steps[i] : 0;
+		moment->resident_bytes = i < row->n_resident_bytes ? row->resident_bytes[i] : 0;
 		moment->bytes = row->bytes[i];
 		moment->blocks = row->blocks[i];
 		load_stacks(recording, process, moment, row, at, row->n_stacks[i]);

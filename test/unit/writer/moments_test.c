@@ -113,6 +113,8 @@ static void take_some(uint64_t *random, uint64_t stamp)
 	if (heap->moments.n_taken == n_taken && random_below(random, 1000) == 0)
 		torsh_moments_event(heap, stamp,
 				    &(struct moment_event){.kind = MOMENT_BY_MARK, .name = LABEL});
+	if (heap->moments.n_taken == n_taken && random_below(random, 2000) == 0)
+		torsh_moments_resident(heap, stamp, stamp);
 	if (heap->moments.n_taken == n_taken)
 		torsh_moments_point(heap, stamp, 100);
 	if (heap->moments.n_taken != n_taken)
@@ -149,8 +151,9 @@ static void moments_equal_copies_of_all_sites(void **state)
 	(void)state;
 	run(1);
 	moments = &heap->moments;
-	for (uint32_t kind = 0; kind < N_MOMENT_KINDS; kind++)
+	for (uint32_t kind = 0; kind < MOMENT_BY_RESIDENT; kind++)
 		assert_in_range(moments->n_of[kind], MOMENTS_OF_KIND / 4, MOMENTS_OF_KIND);
+	assert_int_equal(moments->n_of[MOMENT_BY_RESIDENT], 1);
 	for (uint32_t i = 0; i < moments->n; i++) {
 		const struct moment *moment = &moments->items[i];
 		const struct copy *copy = copy_of(moment->number);

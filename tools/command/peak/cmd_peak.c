@@ -25,7 +25,8 @@ static const char doc[] =
 	"and when all that used the same device had most of it together. Of a device also the owners of all that the driver counts "
 	"as used then: tensors by kind, the allocator's free memory, libraries, the context.\n\n"
 	"With --at, --step or --mark: what was live at another moment. Besides the start, the peak and the end these are "
-	"up to 64 regular times, 64 ends of steps and 64 marks; the nearest one is shown, with its distance. With --from or "
+	"up to 64 regular times, 64 ends of steps and 64 marks; the nearest one is shown, with its distance. At rss-peak: when most "
+	"was resident, as sampled; at joint-peak: when the heap and all devices together had most. With --from or "
 	"--to: the highest of the moments between, which is exact if the peak is among them. With --since: what grew from one "
 	"moment to another one, and what was given back. With --device, --at, --step and --mark are exact.";
 
@@ -45,7 +46,7 @@ static const struct argp_option own_options[] = {
 	{"device", KEY_DEVICE, "NAME", 0,
 	 "memory of this device: cuda:0, managed, pinned, registered, imported, or all", 0},
 	{"at", KEY_AT, "MOMENT", 0,
-	 "what was live at a time (1.5s, 200ms since the recording began), at start, peak or end, or at a mark of that name",
+	 "what was live at a time (1.5s, 200ms since the recording began), at start, peak, rss-peak, joint-peak or end, or at a mark of that name",
 	 0},
 	{"step", KEY_STEP, "N", 0, "what was live at the end of this step", 0},
 	{"mark", KEY_MARK, "NAME", 0, "what was live at the first mark of that name", 0},

@@ -24,28 +24,34 @@ static void emit_moment(struct json_writer *json, const char *name,
 			     asked > moment->at_ns ? asked - moment->at_ns : moment->at_ns - asked);
 	torsh_json_put_u64(json, "bytes", moment->bytes);
 	torsh_json_put_u64(json, "blocks", moment->blocks);
+	torsh_json_put_known(json, "resident_bytes", moment->kind == MEMORY_AT_RSS,
+			     moment->resident_bytes);
 	torsh_json_end_object(json);
 }
 
 static void emit_processes(struct json_writer *json, const struct moments_view *view)
 {
-	static const struct moment_request none;
 	const struct moments_request *request = view->request;
-	const struct moment_request *at = view->is_window    ? &none
-					  : request->at.kind ? &request->at
-							     : &request->to;
 
 	torsh_json_begin_lines(json, "moments");
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		const struct process_moments *of = &view->items[i];
+		struct moment_request at;
 
 		if (!of->at)
 			continue;
 		torsh_json_begin_object(json, NULL);
 		torsh_json_put_u64(json, "pid", of->all.process->pid);
 		torsh_json_put_text(json, "program", of->all.process->program);
-		emit_moment(json, "at", of->at, at);
+		at = torsh_moments_request_of(view, of);
+		emit_moment(json, "at", of->at, &at);
 		emit_moment(json, "since", of->since, &request->since);
+		torsh_json_put_known(json, "rss_peak_bytes", of->all.process->has_rss_peak,
+				     of->all.process->rss_peak_bytes);
+		if (of->devices) {
+			torsh_device_joint_json(json, of->devices);
+			torsh_json_put_bool(json, "is_exact", torsh_moments_is_joint(of));
+		}
 		torsh_json_put_u64(json, "kept_moments", of->all.n_kept);
 		torsh_json_put_u64(json, "damaged_moments", of->all.n_damaged);
 		torsh_json_end_object(json);

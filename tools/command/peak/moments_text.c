@@ -13,7 +13,7 @@
 /* Returns "the mark "loaded", 1.20 s after the recording began". */
 static const char *put_moment(const struct memory_moment *moment, char *out)
 {
-	char at[SIZE_TEXT_BYTES], what[MOMENT_TEXT_BYTES / 2] = "";
+	char at[SIZE_TEXT_BYTES], resident[SIZE_TEXT_BYTES], what[MOMENT_TEXT_BYTES / 2] = "";
 
 	torsh_size_duration(moment->at_ns, at);
 	switch (moment->kind) {
@@ -25,6 +25,10 @@ static const char *put_moment(const struct memory_moment *moment, char *out)
 	case MEMORY_AT_MARK:
 		snprintf(what, sizeof(what), "the mark \"%.100s\", ",
 			 moment->mark ? moment->mark : "");
+		break;
+	case MEMORY_AT_RSS:
+		snprintf(what, sizeof(what), "the highest sample of the resident set, %s, ",
+			 torsh_size_human(moment->resident_bytes, resident));
 		break;
 	case MEMORY_AT_WINDOW:
 		snprintf(what, sizeof(what), "the highest moment of a window of the program, ");
@@ -55,6 +59,30 @@ static void print_distance(const struct moment_request *request, const struct me
 		       asked);
 }
 
+/* Samples miss what lies between them: the kernel's own figure doesn't. */
+static void print_resident(const struct process_moments *of)
+{
+	const struct recorded_process *process = of->all.process;
+	char most[SIZE_TEXT_BYTES];
+
+	if (of->at->kind == MEMORY_AT_RSS && process->has_rss_peak)
+		printf("    the highest resident set between samples, too: %s (%s)\n",
+		       torsh_size_human(process->rss_peak_bytes, most), process->rss_peak_source);
+}
+
+static void print_joint(const struct process_moments *of)
+{
+	const struct device_joint *joint = of->devices ? &of->devices->joint : NULL;
+	char all[SIZE_TEXT_BYTES], heap[SIZE_TEXT_BYTES], at[SIZE_TEXT_BYTES];
+
+	if (!joint || !joint->is_known)
+		return;
+	printf("    the heap and all devices together had %s at %s, the heap %s of it%s\n",
+	       torsh_size_human(joint->bytes, all), torsh_size_duration(joint->at.at_ns, at),
+	       torsh_size_human(joint->heap_bytes, heap),
+	       torsh_moments_is_joint(of) ? ": exactly this moment" : "");
+}
+
 /* Print a line for each process that is shown. */
 static void print_processes(const struct moments_view *view)
 {
@@ -64,13 +92,17 @@ static void print_processes(const struct moments_view *view)
 		const struct process_moments *of = &view->items[i];
 		const struct recorded_process *process = of->all.process;
 		char at[MOMENT_TEXT_BYTES], since[MOMENT_TEXT_BYTES], bytes[SIZE_TEXT_BYTES];
+		struct moment_request at_request;
 
 		if (!of->at)
 			continue;
 		printf("  %s (pid %" PRIu32 "): %s at %s\n", torsh_recording_program_name(process),
 		       process->pid, torsh_size_human(of->at->bytes, bytes),
 		       put_moment(of->at, at));
-		print_distance(request->at.kind ? &request->at : &request->to, of->at);
+		at_request = torsh_moments_request_of(view, of);
+		print_joint(of);
+		print_distance(&at_request, of->at);
+		print_resident(of);
 		if (of->since) {
 			printf("    less %s at %s\n", torsh_size_human(of->since->bytes, bytes),
 			       put_moment(of->since, since));

@@ -5,13 +5,24 @@
 
 #include "tools/command/peak/peak_moments.h"
 #include "tools/memory/moments.h"
+#include "tools/report/device_report.h"
+
+struct moments_view;
 
 /* A process with its shown moments. */
 struct process_moments {
 	struct memory_moments all;
 	const struct memory_moment *at; /* NULL: the process has no such moment */
 	const struct memory_moment *since; /* NULL: nothing is subtracted */
+	const struct device_process *devices; /* NULL: the joint peak was not requested */
 };
+
+/* Returns the request for the moment that a process is shown at; its joint peak is a time. */
+struct moment_request torsh_moments_request_of(const struct moments_view *view,
+					       const struct process_moments *of);
+
+/* Returns true if the moment that is shown is the process's joint peak itself. */
+bool torsh_moments_is_joint(const struct process_moments *of);
 
 struct moments_view {
 	const struct read_options *options;
@@ -19,6 +30,8 @@ struct moments_view {
 	const struct moments_request *request;
 	struct process_moments *items; /* parallel to the reading's processes */
 	bool is_change, is_window;
+	bool is_joint; /* the joint peak was requested */
+	struct device_reading devices; /* if is_joint */
 	struct process_moments *
 		/* The process with the highest moment in the window; NULL: no window, or none. */
 		chosen;

@@ -10,6 +10,8 @@
 
 #define TEXT_LIMIT 20
 #define TEXT_LIMIT_SHRUNK 5
+#define RSS_PEAK "rss-peak"
+#define JOINT_PEAK "joint-peak"
 
 bool torsh_moments_are_requested(const struct moments_request *request)
 {
@@ -47,11 +49,18 @@ static const struct memory_moment *find_name(const struct memory_moments *moment
 							MEMORY_AT_END};
 	const struct memory_moment *marked = torsh_memory_moment_of_mark(moments, name);
 
+	if (!marked && strcmp(name, RSS_PEAK) == 0)
+		return torsh_memory_moment_of_rss(moments);
 	for (size_t i = 0; !marked && i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if (strcmp(torsh_memory_moment_names[kinds[i]], name) == 0)
 			return find_kind(moments, kinds[i]);
 	}
 	return marked;
+}
+
+static bool is_joint(const struct moment_request *request)
+{
+	return request->kind == MOMENT_OF_NAME && strcmp(request->name, JOINT_PEAK) == 0;
 }
 
 static const struct memory_moment *find_moment(const struct memory_moments *moments,
@@ -151,6 +160,43 @@ static void choose_in_window(struct moments_view *view)
 	}
 }
 
+/* The request with the time of the process's joint peak in place of the name. */
+static struct moment_request of_process(const struct process_moments *of,
+					const struct moment_request *request)
+{
+	if (!is_joint(request) || !of->devices || !of->devices->joint.is_known)
+		return *request;
+	return (struct moment_request){.kind = MOMENT_OF_TIME,
+				       .number = of->devices->joint.at.at_ns};
+}
+
+static const struct moment_request *shown_request(const struct moments_view *view)
+{
+	return view->request->at.kind ? &view->request->at : &view->request->to;
+}
+
+struct moment_request torsh_moments_request_of(const struct moments_view *view,
+					       const struct process_moments *of)
+{
+	return view->is_window ? (struct moment_request){0} : of_process(of, shown_request(view));
+}
+
+bool torsh_moments_is_joint(const struct process_moments *of)
+{
+	return of->devices && of->at && of->at->at_ns == of->devices->joint.at.at_ns &&
+	       of->at->bytes == of->devices->joint.heap_bytes;
+}
+
+static void find_joint_peaks(struct moments_view *view)
+{
+	view->is_joint = is_joint(shown_request(view));
+	if (!view->is_joint)
+		return;
+	torsh_device_reading_open(&view->devices, view->reading);
+	for (size_t i = 0; i < view->reading->n_processes; i++)
+		view->items[i].devices = &view->devices.memory.items[i];
+}
+
 /* of_all: also from processes that had ended by then, or not begun. */
 static void choose_moments(struct moments_view *view, bool of_all)
 {
@@ -162,10 +208,11 @@ static void choose_moments(struct moments_view *view, bool of_all)
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		struct process_moments *of = &view->items[i];
+		struct moment_request own = of_process(of, at);
 
-		if (!of_all && !was_there(of->all.process, at))
+		if (!of_all && !was_there(of->all.process, &own))
 			continue;
-		of->at = find_moment(&of->all, at);
+		of->at = find_moment(&of->all, &own);
 		if (view->is_change && of->at)
 			of->since = find_moment(&of->all, &request->since);
 		if (view->is_change && !of->since)
@@ -190,6 +237,12 @@ static void refuse(const struct moments_view *view)
 
 	if (!torsh_recording_has_heaps(view->reading->processes, view->reading->n_processes))
 		torsh_die("%s has no heap in it", view->reading->recording->path);
+	if (view->is_joint)
+		torsh_die(
+			"no memory of devices was recorded: there is no joint peak of the heap and devices");
+	if (request->at.kind == MOMENT_OF_NAME && strcmp(request->at.name, RSS_PEAK) == 0)
+		torsh_die(
+			"the resident set was not sampled, or an older version of torsh recorded this");
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
 		if (named[i]->kind == MOMENT_OF_NAME)
 			torsh_die(
@@ -263,6 +316,8 @@ void torsh_peak_moments(const struct read_options *options, const struct reading
 	view.items = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*view.items));
 	for (size_t i = 0; i < reading->n_processes; i++)
 		torsh_memory_moments_make(&view.items[i].all, reading->processes[i]);
+	if (!view.is_window)
+		find_joint_peaks(&view);
 	if (view.is_window)
 		choose_in_window(&view);
 	else
@@ -279,6 +334,8 @@ void torsh_peak_moments(const struct read_options *options, const struct reading
 	for (size_t i = 0; i < reading->n_processes; i++)
 		torsh_memory_moments_free(&view.items[i].all);
 	free(view.items);
+	if (view.is_joint)
+		torsh_device_reading_close(&view.devices);
 	torsh_sites_free(&view.held);
 	torsh_sites_free(&view.shrunk);
 }

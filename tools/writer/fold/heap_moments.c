@@ -221,6 +221,7 @@ static void take(struct heap *heap, uint64_t stamp, const struct moment_event *e
 				.kind = event->kind,
 				.name = event->name,
 				.n_steps = event->n_steps,
+				.resident_bytes = event->resident_bytes,
 				.is_changed = true};
 
 	if (moments->n_of[event->kind] == MOMENTS_OF_KIND)
@@ -243,6 +244,30 @@ void torsh_moments_point(struct heap *heap, uint64_t stamp, uint64_t interval)
 		*stride = interval;
 	take(heap, stamp, &(struct moment_event){.kind = MOMENT_BY_TIME});
 	moments->next_stamp = stamp + *stride < stamp ? UINT64_MAX : stamp + *stride;
+}
+
+/* Remove the first moment of a kind, which is not the last of all. */
+static void remove_first(struct moments *moments, enum moment_kind kind)
+{
+	uint32_t i = 0;
+
+	while (moments->items[i].kind != kind)
+		i++;
+	moments->n_sites -= moments->items[i].sites.n + moments->items[i + 1].sites.n;
+	merge_sites(&moments->items[i + 1], &moments->items[i]);
+	moments->n_sites += moments->items[i + 1].sites.n;
+	torsh_moment_sites_destroy(&moments->items[i].sites);
+	memmove(&moments->items[i], &moments->items[i + 1],
+		(--moments->n - i) * sizeof(*moments->items));
+	moments->n_of[kind]--;
+}
+
+void torsh_moments_resident(struct heap *heap, uint64_t stamp, uint64_t resident_bytes)
+{
+	take(heap, stamp,
+	     &(struct moment_event){.kind = MOMENT_BY_RESIDENT, .resident_bytes = resident_bytes});
+	if (heap->moments.n_of[MOMENT_BY_RESIDENT] > 1)
+		remove_first(&heap->moments, MOMENT_BY_RESIDENT);
 }
 
 void torsh_moments_event(struct heap *heap, uint64_t stamp, const struct moment_event *event)

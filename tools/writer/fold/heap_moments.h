@@ -8,6 +8,8 @@
  * is removed and the interval doubles. The sites of a removed moment go to the next one, so that
  * the others stay exact. All lists of sites together are bounded too: MOMENTS_SITES and twice the
  * sites of the heap.
+ *
+ * Of the times at which most was resident only the latest one is stored.
  */
 #ifndef TORSH_WRITER_FOLD_HEAP_MOMENTS_H
 #define TORSH_WRITER_FOLD_HEAP_MOMENTS_H
@@ -21,8 +23,14 @@
 #define MOMENTS_OF_KIND 64u
 #define MOMENTS_SITES (1u << 18)
 
-/* The numbers are part of the recording's format. */
-enum moment_kind { MOMENT_BY_TIME, MOMENT_BY_STEP, MOMENT_BY_MARK, N_MOMENT_KINDS };
+/* The numbers are part of the recording's format, but for the last: it has that of a time. */
+enum moment_kind {
+	MOMENT_BY_TIME,
+	MOMENT_BY_STEP,
+	MOMENT_BY_MARK,
+	MOMENT_BY_RESIDENT,
+	N_MOMENT_KINDS
+};
 
 struct moment {
 	uint64_t stamp;
@@ -31,6 +39,7 @@ struct moment {
 	enum moment_kind kind;
 	uint32_t name; /* by kind: 0, name of the step that ended, label of the mark */
 	uint64_t n_steps; /* that had begun, at the end of a step; else 0 */
+	uint64_t resident_bytes; /* of the process, as sampled: MOMENT_BY_RESIDENT; else 0 */
 	bool is_changed; /* since the last checkpoint */
 	struct moment_sites sites;
 };
@@ -68,11 +77,15 @@ void torsh_moments_touch(struct moments *moments, uint32_t site);
 /* The series of the process got a point: take a moment by time if one is due. */
 void torsh_moments_point(struct heap *heap, uint64_t stamp, uint64_t interval);
 
+/* Most was resident, resident_bytes: take a moment, in place of the one before of that kind. */
+void torsh_moments_resident(struct heap *heap, uint64_t stamp, uint64_t resident_bytes);
+
 /* What a moment is taken at. */
 struct moment_event {
 	enum moment_kind kind;
 	uint32_t name;
 	uint64_t n_steps;
+	uint64_t resident_bytes;
 };
 
 /* A step ended, or the program set a mark: take a moment unless their interval skips this one. */

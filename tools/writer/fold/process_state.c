@@ -32,6 +32,8 @@ void torsh_process_state_create(struct process_state *state, const struct channe
 	torsh_heap_create(&state->heap, start);
 	torsh_mappings_create(&state->mappings);
 	torsh_series_start(&state->series, start, torsh_clock_stamps_of_ns(clock, SERIES_STEP_NS));
+	state->resident.due_stamp = RESIDENT_PEAK_NONE;
+	state->next_due_stamp = state->series.next_stamp;
 }
 
 void torsh_process_state_end_folding(struct process_state *state)
@@ -171,6 +173,30 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 	}
 }
 
+static void find_due(struct process_state *state)
+{
+	state->next_due_stamp = state->resident.due_stamp < state->series.next_stamp
+					? state->resident.due_stamp
+					: state->series.next_stamp;
+}
+
+void torsh_process_state_sample(struct process_state *state, uint64_t stamp, uint64_t rss_bytes)
+{
+	state->rss_bytes = rss_bytes;
+	if (torsh_resident_peak_sample(&state->resident, stamp, rss_bytes,
+				       torsh_clock_stamps_of_ns(&state->clock, RESIDENT_PEAK_NS)))
+		find_due(state);
+}
+
+void torsh_process_state_end_samples(struct process_state *state)
+{
+	if (state->resident.due_stamp != RESIDENT_PEAK_NONE)
+		torsh_moments_resident(&state->heap, state->resident.due_stamp,
+				       state->resident.due_bytes);
+	state->resident.due_stamp = RESIDENT_PEAK_NONE;
+	find_due(state);
+}
+
 static void add_point(struct process_state *state, uint64_t stamp)
 {
 	torsh_series_add(&state->series, &(struct series_point){
@@ -180,6 +206,16 @@ static void add_point(struct process_state *state, uint64_t stamp)
 						 .rss_bytes = state->rss_bytes,
 					 });
 	torsh_moments_point(&state->heap, stamp, state->series.step);
+}
+
+/* The next event is at the stamp, and something is due before it. */
+static __attribute__((noinline)) void take_due(struct process_state *state, uint64_t stamp)
+{
+	if (stamp >= state->resident.due_stamp)
+		torsh_process_state_end_samples(state);
+	if (stamp >= state->series.next_stamp)
+		add_point(state, stamp);
+	find_due(state);
 }
 
 /* Returns true if the event carries its own stack. */
@@ -240,8 +276,8 @@ static uint64_t take_stamp(struct process_state *state, uint64_t stamp)
 		return state->last_stamp;
 	}
 	state->last_stamp = stamp;
-	if (__builtin_expect(stamp >= state->series.next_stamp, 0))
-		add_point(state, stamp);
+	if (__builtin_expect(stamp >= state->next_due_stamp, 0))
+		take_due(state, stamp);
 	if (__builtin_expect(stamp >= state->next_pause_edge, 0))
 		pass_pause_edges(state, stamp);
 	return stamp;
@@ -347,7 +383,7 @@ static __attribute__((noinline)) void fold_any(struct process_state *state,
 /* Returns true if an allocation or a free at the stamp changes nothing but the heap. */
 static inline bool is_plain(const struct process_state *state, uint64_t stamp)
 {
-	return stamp >= state->last_stamp && stamp < state->series.next_stamp &&
+	return stamp >= state->last_stamp && stamp < state->next_due_stamp &&
 	       stamp < state->next_pause_edge && !state->n_edges_passed && !state->columns &&
 	       !state->columns_failed;
 }

@@ -14,6 +14,7 @@
 #include "tools/store/timeline_columns.h"
 #include "tools/writer/fold/heap_state.h"
 #include "tools/writer/fold/mappings.h"
+#include "tools/writer/fold/resident_peak.h"
 #include "tools/writer/fold/program/process_code.h"
 #include "tools/writer/fold/program/program_tables.h"
 #include "tools/writer/fold/session_heap.h"
@@ -75,6 +76,8 @@ struct process_state {
 	struct heap heap;
 	struct mappings mappings;
 	struct series series;
+	struct resident_peak resident;
+	uint64_t next_due_stamp; /* of a point of the series, or of the resident set's moment */
 	struct folded_thread *threads;
 	uint32_t n_threads;
 	size_t thread_capacity;
@@ -97,7 +100,7 @@ struct process_state {
 	uint64_t n_folded, late_events;
 	uint64_t lost_allocs, lost_frees, lost_others;
 	uint64_t losses[N_WRITER_LOSSES]; /* except those that target.c computes from rings */
-	uint64_t rss_bytes; /* as last read; goes into the series */
+	uint64_t rss_bytes; /* as last sampled; goes into the series */
 	bool has_exited; /* an EXIT event was seen */
 	uint32_t exit_how; /* enum exit_how, from the EXIT event */
 	int32_t exit_status;
@@ -133,6 +136,12 @@ struct process_state {
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock, struct program_tables *tables,
 				uint32_t process);
+
+/* The resident set was sampled at the stamp. */
+void torsh_process_state_sample(struct process_state *state, uint64_t stamp, uint64_t rss_bytes);
+
+/* All events are folded: a sample has its moment even if none came after it. */
+void torsh_process_state_end_samples(struct process_state *state);
 
 /* No event is folded any more: free what only looks up stacks, sites and addresses. */
 void torsh_process_state_end_folding(struct process_state *state);

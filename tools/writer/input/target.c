@@ -131,18 +131,20 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 	uint64_t next_ns = target->last_rss_ns + target->watch_every_ns;
 	uint64_t harmless_filters = atomic_load(&target->view.header->harmless_filters);
 	struct process_status status;
+	uint64_t stamp;
 
 	if (target->status_fd < 0)
 		return UINT64_MAX;
 	if (now_ns < next_ns)
 		return next_ns;
 	target->last_rss_ns = now_ns;
+	stamp = torsh_clock_now(&target->state.clock);
 	if (torsh_process_read_status(target->status_fd, &status))
 		return UINT64_MAX;
 	target->watch_every_ns *= 2;
 	if (target->watch_every_ns > WATCH_SELDOM_NS)
 		target->watch_every_ns = WATCH_SELDOM_NS;
-	target->state.rss_bytes = status.rss_bytes;
+	torsh_process_state_sample(&target->state, stamp, status.rss_bytes);
 	if (status.rss_peak_bytes > target->rss_peak_bytes) {
 		target->rss_peak_bytes = status.rss_peak_bytes;
 		target->watch_every_ns = WATCH_OFTEN_NS;

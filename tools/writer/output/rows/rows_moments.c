@@ -49,6 +49,7 @@ static void make_columns(Torsh__Moments *row, struct rows_memory *memory, uint32
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, n_stacks, n);
 	ROWS_COLUMN(memory, row, n_steps, n);
+	ROWS_COLUMN(memory, row, resident_bytes, n);
 	ROWS_COLUMN(memory, row, stack, n_sites);
 	ROWS_COLUMN(memory, row, stack_bytes, n_sites);
 	ROWS_COLUMN(memory, row, stack_blocks, n_sites);
@@ -59,11 +60,12 @@ static void put_moment(Torsh__Moments *row, uint32_t i, const struct target *tar
 {
 	row->number[i] = moment->number;
 	row->at_ns[i] = torsh_clock_to_ns(&target->state.clock, moment->stamp);
-	row->kind[i] = moment->kind;
+	row->kind[i] = moment->kind == MOMENT_BY_RESIDENT ? MOMENT_BY_TIME : moment->kind;
 	row->name[i] = name_of(target, moment);
 	row->bytes[i] = moment->bytes;
 	row->blocks[i] = moment->n;
 	row->n_steps[i] = moment->n_steps;
+	row->resident_bytes[i] = moment->resident_bytes;
 }
 
 static uint32_t put_sites(Torsh__Moments *row, uint32_t at, const struct heap *heap,

@@ -129,6 +129,7 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 			  &drain->tables);
 	torsh_unfollowed_leave(&drain->unfollowed_list, target);
 	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
+	torsh_process_state_end_samples(&target->state);
 	write_final_rows(drain, target);
 	torsh_summary_add(&drain->summary, target);
 	torsh_session_peak_leave(target);

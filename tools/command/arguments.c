@@ -52,6 +52,23 @@ uint64_t torsh_argument_moment(struct argp_state *state, const char *option, con
 	return 0;
 }
 
+void torsh_argument_age(struct argp_state *state, const char *option, const char *text,
+			uint64_t *ns, uint64_t *n_steps)
+{
+	char *end;
+	unsigned long long number = strtoull(text, &end, 10);
+
+	*ns = *n_steps = 0;
+	if (end != text && *text != '-' && number &&
+	    (strcmp(end, "steps") == 0 || strcmp(end, "step") == 0)) {
+		*n_steps = number;
+		return;
+	}
+	if (torsh_duration_parse(text, ns) < 0)
+		argp_error(state, "--%s takes an age as 10s, 200ms or 3steps, not \"%s\"", option,
+			   text);
+}
+
 uint64_t torsh_argument_number(struct argp_state *state, const char *option, const char *text)
 {
 	char *end;

@@ -22,6 +22,10 @@ uint64_t torsh_argument_duration(struct argp_state *state, const char *option, c
  */
 uint64_t torsh_argument_moment(struct argp_state *state, const char *option, const char *text);
 
+/* Parse an age for an option, "10s" or "3steps": ns, or else a number of steps. */
+void torsh_argument_age(struct argp_state *state, const char *option, const char *text,
+			uint64_t *ns, uint64_t *n_steps);
+
 /* Parse a decimal number for an option. */
 uint64_t torsh_argument_number(struct argp_state *state, const char *option, const char *text);
 

@@ -30,6 +30,7 @@ enum {
 	KEY_TO,
 	KEY_REGION,
 	KEY_SINCE,
+	KEY_OLDER_THAN,
 	KEY_VERBOSE = 'v'
 };
 
@@ -102,6 +103,8 @@ static const struct argp_option options_window[] = {
 	 "only what was allocated, by any thread, while a region of this name was open", 1},
 	{"since", KEY_SINCE, "MARK", 0,
 	 "only what was allocated since the program set this mark, for the first time", 1},
+	{"older-than", KEY_OLDER_THAN, "AGE", 0,
+	 "only what was that old when the process ended: 10s, or 3steps: from before the last 3", 1},
 	{0},
 };
 
@@ -315,6 +318,11 @@ static error_t parse_window(int key, char *argument, struct argp_state *state)
 		break;
 	case KEY_SINCE:
 		window->since = argument;
+		break;
+	case KEY_OLDER_THAN:
+		torsh_argument_age(state, "older-than", argument, &window->older.ns,
+				   &window->older.n_steps);
+		window->has_older = true;
 		break;
 	case ARGP_KEY_END:
 		if (window->to_ns && window->from_ns >= window->to_ns)

@@ -197,6 +197,12 @@ static void print_request(FILE *out, const struct windows *windows)
 		fprintf(out, ", region %s", request->region);
 	if (request->since)
 		fprintf(out, ", since mark %s", request->since);
+	if (request->has_older && request->older.n_steps)
+		fprintf(out, ", from before the last %s",
+			torsh_size_counted(request->older.n_steps, "step", times));
+	else if (request->has_older)
+		fprintf(out, ", at least %s old at the end",
+			torsh_size_duration(request->older.ns, times));
 	if (windows->n_marks > 1)
 		fprintf(out, " (the first of %s)",
 			torsh_size_counted(windows->n_marks, "mark", times));
@@ -249,6 +255,10 @@ void torsh_selection_windows_json(struct json_writer *json, const struct windows
 	torsh_json_put_text(json, "region", request->region);
 	torsh_json_put_text(json, "since", request->since);
 	torsh_json_put_known(json, "marks", request->since, windows->n_marks);
+	torsh_json_put_known(json, "older_than_ns", request->has_older && !request->older.n_steps,
+			     request->older.ns);
+	torsh_json_put_known(json, "older_than_steps", request->has_older && request->older.n_steps,
+			     request->older.n_steps);
 	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < windows->n; i++) {
 		torsh_json_begin_object(json, NULL);

@@ -209,6 +209,42 @@ static void keep_steps(struct windows *windows, const struct recording *recordin
 	torsh_prepass_free(&prepass);
 }
 
+uint64_t torsh_age_limit(const struct age *age, const struct steps *steps, uint64_t at_ns)
+{
+	size_t n = 0;
+
+	if (!age->n_steps)
+		return at_ns < age->ns ? 0 : at_ns - age->ns + 1;
+	while (n < steps->n && steps->items[n].start_ns <= at_ns)
+		n++;
+	return n < age->n_steps ? 0 : steps->items[n - age->n_steps].start_ns;
+}
+
+/* Keep what is old enough when its process ends. */
+static void keep_older(struct windows *windows, const struct recording *recording)
+{
+	const struct age *older = &windows->request->older;
+	struct prepass prepass = {0};
+	bool has_steps = !older->n_steps;
+
+	if (older->n_steps)
+		torsh_prepass_make(&prepass, recording, windows->processes, windows->n);
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct recorded_process *process = windows->processes[i];
+		const struct steps *steps = older->n_steps ? &prepass.items[i].steps : NULL;
+		uint64_t end_ns = process->has_live ? process->live_ns : process->end_ns;
+		struct time_window old = {0};
+
+		has_steps = has_steps || steps->n;
+		add_span(&old, 0, torsh_age_limit(older, steps, end_ns));
+		intersect(&windows->items[i], &old);
+	}
+	if (!has_steps)
+		torsh_die("%s has no steps that could be counted", recording->path);
+	if (older->n_steps)
+		torsh_prepass_free(&prepass);
+}
+
 void torsh_windows_make(struct windows *windows, const struct window_request *request,
 			const struct recording *recording,
 			struct recorded_process *const *processes, size_t n_processes)
@@ -224,6 +260,8 @@ void torsh_windows_make(struct windows *windows, const struct window_request *re
 		keep_named(windows, recording);
 	if (request->steps.is_some)
 		keep_steps(windows, recording);
+	if (request->has_older)
+		keep_older(windows, recording);
 }
 
 void torsh_windows_free(struct windows *windows)

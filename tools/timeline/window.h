@@ -18,12 +18,20 @@
 #define WINDOW_EDGE_NS 100000u
 #define WINDOW_EDGE_PART 100000u
 
+/* At least so old: of so many ns, or allocated before so many steps began. */
+struct age {
+	uint64_t ns;
+	uint64_t n_steps; /* 0: ns counts */
+};
+
 /* Times are since the recording began. */
 struct window_request {
 	bool is_some; /* false: the whole run */
 	uint64_t from_ns, to_ns; /* to_ns 0: no end */
 	struct steps_choice steps;
 	const char *region, *since; /* NAME, or DOMAIN/NAME; NULL: none */
+	bool has_older;
+	struct age older; /* when the process ended */
 };
 
 struct window_span {
@@ -55,6 +63,12 @@ enum window_part { WINDOW_HAS_NONE, WINDOW_HAS_SOME, WINDOW_HAS_ALL };
 void torsh_windows_make(struct windows *windows, const struct window_request *request,
 			const struct recording *recording,
 			struct recorded_process *const *processes, size_t n_processes);
+
+/*
+ * Returns the time before which what is that old at at_ns was allocated; 0: nothing is. steps may
+ * be NULL for an age in ns.
+ */
+uint64_t torsh_age_limit(const struct age *age, const struct steps *steps, uint64_t at_ns);
 
 /* Free the windows. */
 void torsh_windows_free(struct windows *windows);

@@ -96,6 +96,33 @@ def steps_are_exact():
 
 
 @case
+def ages_are_exact():
+    """In steps, and in times that are chosen between blocks whose order is known."""
+    blocks, output = made()
+    early = [block for block in blocks if block.bytes in (11, 12)]
+    steps = [block for block in blocks if block.step >= FIRST]
+    for n in (1, 2, N_STEPS):
+        wanted = early + [block for block in steps if block.step < FIRST + N_STEPS - n]
+        report = in_window(output, "--older-than", f"{n}steps")
+        expect_window(report, wanted, f"older than {n} steps")
+        expect_equal((report["window"]["older_than_steps"], report["window"]["older_than_ns"]), (n, None), "the window")
+    (end,) = read_report("peak", output, "--at", "end")["moments"]
+    marks = [event["at_ns"] for event in timeline(output) if event.get("name") == "done"]
+    done = [block for block in blocks if block.bytes == 13]
+    for mark, wanted in zip(marks, (early + steps, early + steps + done)):
+        report = in_window(output, "--older-than", f"{end['at']['at_ns'] - mark}ns")
+        expect_window(report, wanted, "older than a mark")
+    expect_window(in_window(output, "--older-than", "3600s"), [], "older than the process")
+    expect_window(in_window(output, "--older-than", "0ns"), blocks, "all blocks")
+    both = in_window(output, "--older-than", "2steps", "--region", "eval")
+    expect_window(both, [b for b in blocks if b.region == "eval" and b.step < FIRST + N_STEPS - 2], "with a region")
+    assert ", from before the last 2 steps" in torsh("leaks", output, "--older-than", "2steps"), "the window"
+    for wrong, words in (("soon", "takes an age"), ("0steps", "takes an age"), (f"{N_STEPS + 1}steps", None)):
+        result = run([TORSH, "leaks", output, "--older-than", wrong])
+        assert result.returncode == (2 if words else 0) and (words or "").encode() in result.stderr, (wrong, result.stderr)
+
+
+@case
 def the_screen_says_what_is_counted():
     _, output = made()
     text = torsh("leaks", output, "--region", "train")

@@ -66,6 +66,15 @@ def marks_and_times_are_exact():
             (("--from", f"{at['done', 0]}ns", "--to", f"{at['done', 1]}ns"), done),
             (("--since", "ready", "--to", f"{at['done', 0]}ns"), ready + steps), (("--from", "3600"), [])):
         expect_window(in_window(output, *arguments), wanted, str(arguments))
+    # Rates are of the time in the window.
+    (leak,) = in_window(output, "--from", f"{at['done', 0]}ns", "--to", f"{at['done', 1]}ns")["leaks"]
+    seconds = (at["done", 1] - at["done", 0]) / 1e9
+    assert abs(leak["bytes_per_s"] * seconds - 13) < 1e-9 and abs(leak["blocks_per_s"] * seconds - 1) < 1e-9, leak
+    (end,) = read_report("peak", output, "--at", "end")["moments"]
+    (start,) = read_report("peak", output, "--at", "start")["moments"]
+    for leak in everything["leaks"]:
+        seconds = (end["at"]["at_ns"] - start["at"]["at_ns"]) / 1e9
+        assert abs(leak["bytes_per_s"] * seconds / leak["bytes"] - 1) < 1e-9, leak
     report = in_window(output, "--since", "done")
     expect_equal((report["window"]["since"], report["window"]["marks"], report["alive_at"]), ("done", 2, "end"), "window")
     [process] = report["window"]["processes"]

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/command/leaks/leaks_view.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "tools/frames/blamed_line.h"
 #include "tools/frames/short_name.h"
+#include "tools/memory/moments.h"
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
 #include "tools/report/parts.h"
@@ -36,7 +38,41 @@ static void emit_class_sums(struct json_writer *json, const char *name,
 	torsh_json_end_object(json);
 }
 
-static void emit_leak(struct json_writer *json, const struct allocation_site *site)
+/* Returns how long a process was recorded, in the window if there is one. */
+static uint64_t recorded_ns(const struct leaks_view *view, const struct recorded_process *process)
+{
+	const struct windows *windows = view->leaks.windows;
+	uint64_t end_ns = torsh_memory_end_ns(process), sum = 0;
+	size_t i = 0;
+
+	if (!windows)
+		return end_ns > process->start_ns ? end_ns - process->start_ns : 0;
+	while (windows->processes[i] != process)
+		i++;
+	for (size_t k = 0; k < windows->items[i].n; k++) {
+		const struct window_span *span = &windows->items[i].spans[k];
+		uint64_t from = span->from_ns > process->start_ns ? span->from_ns
+								  : process->start_ns,
+			 to = span->to_ns < end_ns ? span->to_ns : end_ns;
+
+		sum += to > from ? to - from : 0;
+	}
+	return sum;
+}
+
+static void emit_rates(struct json_writer *json, const struct leaks_view *view,
+		       const struct allocation_site *site)
+{
+	double seconds = (double)recorded_ns(view, site->process) / 1e9;
+
+	torsh_json_put_double(json, "bytes_per_s",
+			      seconds > 0 ? (double)site->bytes / seconds : NAN);
+	torsh_json_put_double(json, "blocks_per_s",
+			      seconds > 0 ? (double)site->blocks / seconds : NAN);
+}
+
+static void emit_leak(struct json_writer *json, const struct leaks_view *view,
+		      const struct allocation_site *site)
 {
 	struct blamed_line blamed =
 		torsh_blamed_line(site->frames, site->n_frames, torsh_working_directory());
@@ -49,6 +85,7 @@ static void emit_leak(struct json_writer *json, const struct allocation_site *si
 	torsh_json_put_known(json, "usable_bytes", site->usable_is_known, site->usable_bytes);
 	torsh_json_put_known(json, "first_ns", site->has_times, site->first_ns);
 	torsh_json_put_known(json, "last_ns", site->has_times, site->last_ns);
+	emit_rates(json, view, site);
 	torsh_parts_emit_stack(json, site->frames, site->n_frames);
 	torsh_json_end_object(json);
 }
@@ -139,7 +176,7 @@ static void emit_held(struct json_writer *json, const struct leaks_view *view)
 	put_amount(json, leaks->held_bytes, leaks->held_blocks);
 	torsh_json_begin_lines(json, "large");
 	for (size_t i = 0; i < view->n_held_shown; i++)
-		emit_leak(json, &leaks->held.items[i]);
+		emit_leak(json, view, &leaks->held.items[i]);
 	torsh_json_end_array(json);
 	torsh_json_end_object(json);
 }
@@ -156,7 +193,7 @@ static void emit_window(struct json_writer *json, const struct leaks_view *view)
 	put_amount(json, leaks->undecided_bytes, leaks->undecided_blocks);
 	torsh_json_begin_lines(json, "leaks");
 	for (size_t i = 0; i < view->n_undecided_shown; i++)
-		emit_leak(json, &leaks->undecided.items[i]);
+		emit_leak(json, view, &leaks->undecided.items[i]);
 	torsh_json_end_array(json);
 	torsh_parts_emit_omitted(json, &leaks->undecided, view->n_undecided_shown);
 	torsh_json_end_object(json);
@@ -250,7 +287,7 @@ void torsh_leaks_json(const struct leaks_view *view)
 	emit_classes(&json, view);
 	torsh_json_begin_lines(&json, "leaks");
 	for (size_t i = 0; i < view->n_shown; i++)
-		emit_leak(&json, &leaks->found.items[i]);
+		emit_leak(&json, view, &leaks->found.items[i]);
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &leaks->found, view->n_shown);
 	emit_held(&json, view);

@@ -39,7 +39,8 @@ enum {
 	KEY_FROM,
 	KEY_TO,
 	KEY_STEPS,
-	KEY_REGION
+	KEY_REGION,
+	KEY_ALIVE_FOR
 };
 
 static const struct argp_option own_options[] = {
@@ -55,6 +56,9 @@ static const struct argp_option own_options[] = {
 	{"to", KEY_TO, "MOMENT", 0, "up to here", 0},
 	{"steps", KEY_STEPS, "A[-B]", 0, "the highest moment in these steps", 0},
 	{"region", KEY_REGION, "NAME", 0, "the highest moment in the ranges of that name", 0},
+	{"alive-for", KEY_ALIVE_FOR, "AGE", 0,
+	 "of what was live then, or at the peak, what was that old: 10s, or 3steps: from before the last 3",
+	 0},
 	{0},
 };
 
@@ -101,9 +105,16 @@ static error_t parse_peak(int key, char *argument, struct argp_state *state)
 		moments->window.region = argument;
 		moments->window.is_some = true;
 		return 0;
+	case KEY_ALIVE_FOR:
+		torsh_argument_age(state, "alive-for", argument, &moments->age.ns,
+				   &moments->age.n_steps);
+		moments->has_age = true;
+		return 0;
 	case ARGP_KEY_END:
+		if (moments->has_age && moments->since.kind)
+			argp_error(state, "--since shows changes, which have no age");
 		if (own->device && (moments->since.kind || moments->from.kind || moments->to.kind ||
-				    moments->window.is_some))
+				    moments->window.is_some || moments->has_age))
 			argp_error(state,
 				   "--device shows single moments: by --at, --step or --mark");
 		if (own->device && strcmp(own->device, "all") == 0 && moments->at.kind)

@@ -95,6 +95,24 @@ static void emit_sites(struct json_writer *json, const char *name,
 	torsh_json_end_array(json);
 }
 
+static void emit_age(struct json_writer *json, const struct moments_view *view)
+{
+	const struct age *age = &view->request->age;
+
+	if (!view->request->has_age)
+		return;
+	torsh_json_begin_object(json, "alive_for");
+	torsh_json_put_known(json, "age_ns", !age->n_steps, age->ns);
+	torsh_json_put_known(json, "steps", age->n_steps, age->n_steps);
+	torsh_json_end_object(json);
+	torsh_json_begin_object(json, "undecided");
+	torsh_json_put_u64(json, "bytes", view->undecided_bytes);
+	torsh_json_put_u64(json, "blocks", view->undecided_blocks);
+	emit_sites(json, "holders", &view->undecided, view->n_undecided, false);
+	torsh_parts_emit_omitted(json, &view->undecided, view->n_undecided);
+	torsh_json_end_object(json);
+}
+
 void torsh_moments_json(const struct moments_view *view)
 {
 	const struct reading *reading = view->reading;
@@ -110,6 +128,7 @@ void torsh_moments_json(const struct moments_view *view)
 	emit_window(&json, view);
 	emit_sites(&json, "holders", &view->held, view->n_held, false);
 	torsh_parts_emit_omitted(&json, &view->held, view->n_held);
+	emit_age(&json, view);
 	emit_sites(&json, "given_back", &view->shrunk, view->n_shrunk, true);
 	torsh_json_put_i64(&json, "given_back_bytes", (int64_t)view->shrunk_bytes);
 	torsh_json_put_u64(&json, "given_back_omitted", view->shrunk.n - view->n_shrunk);

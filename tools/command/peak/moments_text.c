@@ -9,6 +9,7 @@
 #include "tools/report/text.h"
 
 #define MOMENT_TEXT_BYTES 300
+#define AGE_TEXT_BYTES 80
 
 /* Returns "the mark "loaded", 1.20 s after the recording began". */
 static const char *put_moment(const struct memory_moment *moment, char *out)
@@ -117,8 +118,24 @@ static void print_processes(const struct moments_view *view)
 	}
 }
 
+/* Returns ", and at least 10 s old". */
+static const char *put_age(const struct moments_request *request, char *out)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	*out = 0;
+	if (request->has_age && request->age.n_steps)
+		snprintf(out, AGE_TEXT_BYTES, ", from before the last %s",
+			 torsh_size_counted(request->age.n_steps, "step", text));
+	else if (request->has_age)
+		snprintf(out, AGE_TEXT_BYTES, ", at least %s old",
+			 torsh_size_duration(request->age.ns, text));
+	return out;
+}
+
 static void print_heading(const struct moments_view *view)
 {
+	char age[AGE_TEXT_BYTES];
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
 	bool is_less = view->is_change && (int64_t)view->bytes < 0;
 	uint64_t size = is_less ? 0 - view->bytes : view->bytes;
@@ -127,9 +144,10 @@ static void print_heading(const struct moments_view *view)
 	if (view->is_change)
 		torsh_text_heading(stdout, "the heap changed by %s%s", is_less ? "-" : "+", bytes);
 	else
-		torsh_text_heading(stdout, "%s in %s were live%s", bytes,
+		torsh_text_heading(stdout, "%s in %s were live%s%s", bytes,
 				   torsh_text_blocks(view->blocks, blocks),
-				   view->is_window ? " at the highest moment of the window" : "");
+				   view->is_window ? " at the highest moment of the window" : "",
+				   put_age(view->request, age));
 }
 
 static void print_window(const struct moments_view *view)
@@ -165,6 +183,20 @@ static void print_sites(const struct moments_view *view, const struct allocation
 	torsh_text_more(stdout, sites->n - n);
 }
 
+static void print_undecided(const struct moments_view *view)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (!view->undecided.n)
+		return;
+	torsh_text_heading(
+		stdout,
+		"undecided: up to %s in up to %s, of which the recording doesn't have the ages",
+		torsh_size_human(view->undecided_bytes, bytes),
+		torsh_text_blocks(view->undecided_blocks, blocks));
+	print_sites(view, &view->undecided, view->n_undecided, view->undecided_bytes, "UP TO");
+}
+
 void torsh_moments_text(const struct moments_view *view)
 {
 	const struct reading *reading = view->reading;
@@ -179,6 +211,7 @@ void torsh_moments_text(const struct moments_view *view)
 			  view->options->is_verbose);
 	torsh_sites_sum(&view->held, &blocks, &grown);
 	print_sites(view, &view->held, view->n_held, grown, view->is_change ? "GREW" : "HELD");
+	print_undecided(view);
 	if (!view->is_change)
 		return;
 	if (!view->held.n)

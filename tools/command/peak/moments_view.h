@@ -41,6 +41,9 @@ struct moments_view {
 	uint64_t bytes, blocks; /* of all shown sites; for a change modulo 2^64 */
 	struct allocation_sites held; /* or what grew */
 	size_t n_held; /* number printed */
+	struct allocation_sites undecided; /* what perhaps has the requested age */
+	uint64_t undecided_bytes, undecided_blocks;
+	size_t n_undecided;
 	struct allocation_sites shrunk; /* by how much; for a change only */
 	size_t n_shrunk;
 	uint64_t shrunk_bytes;

@@ -7,6 +7,8 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/command/peak/moments_view.h"
+#include "tools/memory/alive_for.h"
+#include "tools/timeline/prepass/prepass.h"
 
 #define TEXT_LIMIT 20
 #define TEXT_LIMIT_SHRUNK 5
@@ -16,7 +18,7 @@
 bool torsh_moments_are_requested(const struct moments_request *request)
 {
 	return request->at.kind || request->since.kind || request->from.kind || request->to.kind ||
-	       request->window.is_some;
+	       request->window.is_some || request->has_age;
 }
 
 void torsh_moment_request_parse(struct moment_request *request, const char *text)
@@ -56,6 +58,18 @@ static const struct memory_moment *find_name(const struct memory_moments *moment
 			return find_kind(moments, kinds[i]);
 	}
 	return marked;
+}
+
+/* Without another choice an age is that at the peak. */
+static const struct moment_request *shown_request(const struct moments_request *request)
+{
+	static const struct moment_request end = {.kind = MOMENT_OF_NAME, .name = "end"},
+					   peak = {.kind = MOMENT_OF_NAME, .name = "peak"};
+
+	return request->at.kind	  ? &request->at
+	       : request->to.kind ? &request->to
+	       : request->has_age ? &peak
+				  : &end;
 }
 
 static bool is_joint(const struct moment_request *request)
@@ -170,15 +184,11 @@ static struct moment_request of_process(const struct process_moments *of,
 				       .number = of->devices->joint.at.at_ns};
 }
 
-static const struct moment_request *shown_request(const struct moments_view *view)
-{
-	return view->request->at.kind ? &view->request->at : &view->request->to;
-}
-
 struct moment_request torsh_moments_request_of(const struct moments_view *view,
 					       const struct process_moments *of)
 {
-	return view->is_window ? (struct moment_request){0} : of_process(of, shown_request(view));
+	return view->is_window ? (struct moment_request){0}
+			       : of_process(of, shown_request(view->request));
 }
 
 bool torsh_moments_is_joint(const struct process_moments *of)
@@ -189,7 +199,7 @@ bool torsh_moments_is_joint(const struct process_moments *of)
 
 static void find_joint_peaks(struct moments_view *view)
 {
-	view->is_joint = is_joint(shown_request(view));
+	view->is_joint = is_joint(shown_request(view->request));
 	if (!view->is_joint)
 		return;
 	torsh_device_reading_open(&view->devices, view->reading);
@@ -200,11 +210,8 @@ static void find_joint_peaks(struct moments_view *view)
 /* of_all: also from processes that had ended by then, or not begun. */
 static void choose_moments(struct moments_view *view, bool of_all)
 {
-	static const struct moment_request end = {.kind = MOMENT_OF_NAME, .name = "end"};
 	const struct moments_request *request = view->request;
-	const struct moment_request *at = request->at.kind   ? &request->at
-					  : request->to.kind ? &request->to
-							     : &end;
+	const struct moment_request *at = shown_request(request);
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		struct process_moments *of = &view->items[i];
@@ -279,15 +286,45 @@ static void part_change(struct moments_view *view)
 	held->n = n;
 }
 
+/* Collect what has the requested age at the moment of each process. */
+static void collect_aged(struct moments_view *view)
+{
+	const struct reading *reading = view->reading;
+	const struct age *age = &view->request->age;
+	struct prepass prepass;
+	bool has_steps = !age->n_steps;
+
+	torsh_prepass_make(&prepass, reading->recording, reading->processes, reading->n_processes);
+	for (size_t i = 0; i < reading->n_processes; i++) {
+		const struct process_moments *of = &view->items[i];
+		const struct steps *steps = &prepass.items[i].steps;
+
+		has_steps = has_steps || steps->n;
+		if (of->at)
+			torsh_alive_for(&view->held, &view->undecided, &of->all, of->at,
+					torsh_age_limit(age, steps, of->at->at_ns));
+	}
+	torsh_prepass_free(&prepass);
+	if (!has_steps)
+		torsh_die("%s has no steps that could be counted", reading->recording->path);
+	torsh_sites_sum(&view->undecided, &view->undecided_blocks, &view->undecided_bytes);
+	torsh_sites_merge_stacks(&view->undecided, reading->symbols);
+	torsh_sites_merge_alike(&view->undecided, reading->symbols);
+}
+
 static void collect(struct moments_view *view)
 {
 	const struct read_options *options = view->options;
 	struct symbols *symbols = view->reading->symbols;
 
 	view->held.depth = options->depth;
-	view->held.view = view->shrunk.view = options->view;
+	view->undecided.depth = options->depth;
+	view->held.view = view->shrunk.view = view->undecided.view = options->view;
+	view->undecided.is_unmerged = options->has_depth;
 	view->held.is_unmerged = options->has_depth;
-	for (size_t i = 0; i < view->reading->n_processes; i++) {
+	if (view->request->has_age)
+		collect_aged(view);
+	for (size_t i = 0; !view->request->has_age && i < view->reading->n_processes; i++) {
 		const struct process_moments *of = &view->items[i];
 
 		if (of->at && view->is_change)
@@ -301,6 +338,8 @@ static void collect(struct moments_view *view)
 	if (view->is_change)
 		part_change(view);
 	view->n_held = torsh_options_choose(options, &view->held, symbols, TEXT_LIMIT);
+	view->n_undecided =
+		torsh_options_choose(options, &view->undecided, symbols, TEXT_LIMIT_SHRUNK);
 	view->n_shrunk = torsh_options_choose(options, &view->shrunk, symbols, TEXT_LIMIT_SHRUNK);
 }
 
@@ -312,7 +351,8 @@ void torsh_peak_moments(const struct read_options *options, const struct reading
 				    .request = request,
 				    .is_change = request->since.kind != MOMENT_NOT_REQUESTED};
 
-	view.is_window = !view.is_change && !request->at.kind;
+	view.is_window = !view.is_change && !request->at.kind &&
+			 (request->from.kind || request->to.kind || request->window.is_some);
 	view.items = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*view.items));
 	for (size_t i = 0; i < reading->n_processes; i++)
 		torsh_memory_moments_make(&view.items[i].all, reading->processes[i]);
@@ -338,4 +378,5 @@ void torsh_peak_moments(const struct read_options *options, const struct reading
 		torsh_device_reading_close(&view.devices);
 	torsh_sites_free(&view.held);
 	torsh_sites_free(&view.shrunk);
+	torsh_sites_free(&view.undecided);
 }

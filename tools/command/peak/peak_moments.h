@@ -18,6 +18,8 @@ struct moment_request {
 struct moments_request {
 	struct moment_request at, since, to, from;
 	struct window_request window; /* steps and a region only */
+	bool has_age;
+	struct age age; /* of what is shown, at least */
 };
 
 /* Returns true if a moment or a window was requested. */

@@ -76,6 +76,8 @@ static void see_launch(void *context, const struct recorded_process *process,
 {
 	const struct watcher *watcher = context;
 
+	if (watcher->visitor->launch)
+		watcher->visitor->launch(watcher->context, process, event, around);
 	torsh_device_join_launch(watcher->join, process, event, around);
 }
 

@@ -67,7 +67,8 @@ int torsh_trace_to_file(const struct trace *trace, const struct trace_format *fo
 
 /*
  * Go over the spans in the trace's processes; devices receives launches and device activities
- * in the trace, and may be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
+ * in the trace, and may be NULL. visitor's launch may be NULL: then event may receive calls of
+ * CUDA. Returns 0 or -errno.
  */
 int torsh_trace_walk(struct trace *trace, const struct span_visitor *visitor,
 		     const struct device_visitor *devices, void *context);

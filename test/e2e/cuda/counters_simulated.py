@@ -8,6 +8,7 @@ import collections
 import json
 import math
 import pathlib
+import sqlite3
 import struct
 import sys
 
@@ -165,6 +166,18 @@ def counters_of_simulated_kernels_are_theirs():
                  ["operators", 0, "GH100", 1, len(KERNEL_VALUES), None], "how")
     (kernel,) = report["kernels"]
     expect_equal(kernel["counters"]["measured"], SAMPLES, "measured")
+    path = scratch("sqlite") / "t.sqlite"
+    torsh("export", output, "--format", "sqlite", "-o", path)
+    rows = sqlite3.connect(path).execute("select correlation, metric, value from kernel_counters").fetchall()
+    by_kernel = collections.defaultdict(dict)
+    for correlation, metric, value in rows:
+        by_kernel[correlation][metric] = value
+    expect_equal(sorted(by_kernel), sorted(measured(found)), "kernels with counters in the database")
+    names = {metric["name"] for metric in kernel["counters"]["metrics"]}
+    assert all(set(values) == names for values in by_kernel.values()), (names, by_kernel)
+    for metric in kernel["counters"]["metrics"]:
+        if metric["aggregate"] == "sum":
+            expect_equal(sum(values[metric["name"]] for values in by_kernel.values()), metric["value"], metric["name"])
     metrics = {metric["field"]: metric for metric in kernel["counters"]["metrics"]}
     threads = 4 * 2 * 64
     expect_equal((metrics["dram_bytes_read"]["value"], metrics["dram_bytes_read"]["per_kernel"]),

@@ -296,6 +296,12 @@ def databases_have_what_devices_did(recording, truth, kineto):
                               "select 'memset', count(*), sum(bytes), sum(end_ns - start_ns) from memsets").fetchall()
     expect_equal(sorted(row for row in copies if row[1]),
                  sorted((copy["kind"], copy["calls"], copy["bytes"], copy["total_ns"]) for copy in report["copies"]), "copies")
+    for table, list_of, fields in (("calls", "calls", ("name", "calls", "failed", "total_ns", "max_ns")),
+                                   ("waits", "waits", ("kind", "op", "calls", "total_ns", "max_ns"))):
+        rows = database.execute(f"select {', '.join(fields).replace('op,', 'operator,')} from {table}").fetchall()
+        assert rows, f"no {table}"
+        key = lambda row: tuple(str(part) for part in row)  # noqa: E731
+        expect_equal(sorted(rows, key=key), sorted((tuple(row[field] for field in fields) for row in report[list_of]), key=key), table)
     launches = database.execute("select count(*), sum(caused) from launches where caused").fetchone()
     expect_equal(launches, (len({line["correlation"] for line in of_kind(truth, *KINDS)}), len(of_kind(truth, *KINDS))),
                  "launches and what came of them")

@@ -229,9 +229,11 @@ static int insert_all(struct sqlite *sqlite)
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_sqlite_insert_heap(sqlite, trace->processes[i]);
 	torsh_sqlite_insert_peak(sqlite);
+	torsh_sqlite_insert_leaks(sqlite);
 	insert_peak_tensors(sqlite);
 	rc = torsh_trace_walk(trace, &torsh_sqlite_span_visitor, &torsh_sqlite_device_visitor,
 			      sqlite);
+	torsh_sqlite_calls_insert(sqlite);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		insert_labels(&sqlite->database, &sqlite->known[i]);
 	return rc;
@@ -281,6 +283,7 @@ static int write_sqlite(struct trace *trace)
 	temporary = torsh_private_path(&place);
 	torsh_database_open(&sqlite.database, temporary);
 	know_processes(&sqlite);
+	torsh_sqlite_calls_create(&sqlite);
 	rc = insert_all(&sqlite);
 	closed = torsh_database_close(&sqlite.database);
 	rc = rc < 0 ? rc : closed;
@@ -288,6 +291,7 @@ static int write_sqlite(struct trace *trace)
 		rc = torsh_private_keep(&place);
 	else
 		torsh_private_drop(&place);
+	torsh_sqlite_calls_destroy(&sqlite);
 	forget_processes(&sqlite);
 	torsh_groups_free(&sqlite.collectives.groups);
 	torsh_flops_book_destroy(sqlite.book);

@@ -3,10 +3,13 @@
 #ifndef TORSH_EXPORT_SQLITE_SQLITE_H
 #define TORSH_EXPORT_SQLITE_SQLITE_H
 
+#include "tools/device/kernels/counters.h"
+#include "tools/device/kernels/device_calls.h"
 #include "tools/export/sqlite/sqlite_database.h"
 #include "tools/export/trace.h"
 #include "tools/memory/allocation_sites.h"
 #include "tools/ops/operators.h"
+#include "tools/timeline/call_window.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 /* What of a process has its rows. */
@@ -18,12 +21,20 @@ struct known {
 	size_t n_stacks; /* there is room for; views add stacks */
 };
 
+/* What a process called and waited for. */
+struct process_calls {
+	struct device_calls all;
+	struct call_window labels; /* the operators around calls of CUDA, for waits */
+};
+
 struct sqlite {
 	struct trace *trace;
 	struct flops_book *book;
 	struct database database;
 	struct known *known; /* in the order of the trace's processes */
 	struct collectives collectives;
+	struct process_calls *calls; /* likewise */
+	struct counters counters;
 };
 
 /* What of a process of the trace has its rows. */
@@ -53,6 +64,24 @@ void torsh_sqlite_insert_peak(struct sqlite *sqlite);
 
 /* Insert a process's allocation sites, its moments, and what each site had at them. */
 void torsh_sqlite_insert_heap(struct sqlite *sqlite, struct recorded_process *process);
+
+/* Insert what leaked, and what the agent counted. */
+void torsh_sqlite_insert_leaks(struct sqlite *sqlite);
+
+/* ---- calls, waits and counters: sqlite_calls.c ----------------------------------------------- */
+
+/* Begin without calls. */
+void torsh_sqlite_calls_create(struct sqlite *sqlite);
+
+/* Free them. */
+void torsh_sqlite_calls_destroy(struct sqlite *sqlite);
+
+/* Take any event of a process. */
+void torsh_sqlite_calls_see(struct sqlite *sqlite, const struct recorded_process *process,
+			    const struct timeline_event *event, const struct span *innermost);
+
+/* Insert them, after all events. */
+void torsh_sqlite_calls_insert(struct sqlite *sqlite);
 
 /* Bind the function, file and line that a named site is attributed to, and whether it is own. */
 void torsh_sqlite_line(struct sqlite *sqlite, const struct allocation_site *site);

@@ -220,6 +220,7 @@ static void see_event(void *context, const struct recorded_process *process,
 {
 	struct sqlite *sqlite = context;
 
+	torsh_sqlite_calls_see(sqlite, process, event, innermost);
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(sqlite, process, event, innermost);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
@@ -234,5 +235,11 @@ static void see_event(void *context, const struct recorded_process *process,
 		insert_value(sqlite, process, event);
 }
 
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct enclosing_spans *around)
+{
+	torsh_sqlite_calls_see(context, process, event, around->in_operator);
+}
+
 const struct span_visitor torsh_sqlite_span_visitor = {
-	.begin = see_begin, .end = see_end, .event = see_event};
+	.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};

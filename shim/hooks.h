@@ -90,6 +90,12 @@ int torsh_vm_break(void *to, const void *frame);
 /* Call and record sbrk. Returns its result: the break before, or (void *)-1. */
 void *torsh_vm_move_break(intptr_t by, const void *frame);
 
+/* shmat has attached the segment of this id at this address. */
+void torsh_vm_attached(void *at, int id, const void *frame);
+
+/* Call and record shmdt. Returns its result. */
+int torsh_vm_detach(const void *at);
+
 /* madvise has succeeded with this advice. */
 void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 

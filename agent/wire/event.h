@@ -49,6 +49,13 @@ enum alloc_entry {
 #define EVENT_IS_TIMELINE(id) (((id) >= 32 && (id) < 56) || ((id) >= 64 && (id) < EVENT_ID_END))
 
 /* The API that reported a range, a mark or a value. */
+/*
+ * A bit of a MAP's flags that mmap never has: shmat made it, and descriptor is the segment's id.
+ * An UNMAP of that length is shmdt: it ends what shmat made at the address.
+ */
+#define MAP_OF_SYSTEM_V 0x80000000u
+#define UNMAP_OF_SYSTEM_V UINT64_MAX
+
 enum range_source { RANGE_BY_TORSH, RANGE_BY_NVTX, RANGE_BY_ITT, RANGE_BY_MODULE };
 
 enum range_payload { PAYLOAD_NONE, PAYLOAD_U64, PAYLOAD_I64, PAYLOAD_F64 };

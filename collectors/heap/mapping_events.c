@@ -6,12 +6,15 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/process/config.h"
 #include "agent/producer/producer.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
+#include "shim/sys.h"
 
 static inline __attribute__((always_inline)) struct producer *enter(void)
 {
@@ -56,6 +59,25 @@ void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_
 	record(&event, frame);
 }
 
+/* The size is the segment's; one that this process may not read the state of has none. */
+void torsh_vm_attached(void *at, int id, const void *frame)
+{
+	struct shmid_ds state;
+	struct event event = {
+		.id = EVENT_MAP,
+		.map =
+			{
+				.address = (uintptr_t)at,
+				.flags = MAP_SHARED | MAP_OF_SYSTEM_V,
+				.descriptor = id,
+			},
+	};
+
+	if (TORSH_SYS(SYS_shmctl, id, IPC_STAT, &state, 0, 0, 0) == 0)
+		event.map.length = state.shm_segsz;
+	record(&event, frame);
+}
+
 /* An event that is stamped before the call that it reports. */
 struct held {
 	struct producer *producer; /* NULL: not recorded */
@@ -93,6 +115,17 @@ int torsh_vm_unmap(void *at, size_t n_bytes)
 			      .unmap = {.address = (uintptr_t)at, .length = n_bytes}};
 	struct held held = hold(NULL);
 	int result = torsh_next.munmap(at, n_bytes);
+
+	let_go(&held, &event, result == 0);
+	return result;
+}
+
+int torsh_vm_detach(const void *at)
+{
+	struct event event = {.id = EVENT_UNMAP,
+			      .unmap = {.address = (uintptr_t)at, .length = UNMAP_OF_SYSTEM_V}};
+	struct held held = hold(NULL);
+	int result = torsh_next.shmdt(at);
 
 	let_go(&held, &event, result == 0);
 	return result;

@@ -58,6 +58,20 @@ EXPORT void *sbrk(intptr_t by)
 	return torsh_vm_move_break(by, HOOK_FRAME);
 }
 
+EXPORT void *shmat(int id, const void *at, int flags)
+{
+	void *p = torsh_next.shmat(id, at, flags);
+
+	if (p != MAP_FAILED)
+		torsh_vm_attached(p, id, HOOK_FRAME);
+	return p;
+}
+
+EXPORT int shmdt(const void *at)
+{
+	return torsh_vm_detach(at);
+}
+
 EXPORT int madvise(void *at, size_t n, int advice)
 {
 	int result = torsh_next.madvise(at, n, advice);

@@ -2,6 +2,7 @@
 #include "tools/memory/allocation_sites.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
@@ -24,6 +25,39 @@ const char *torsh_site_module(const struct allocation_site *site)
 	return name_of(site->process, site->module);
 }
 
+const char *torsh_site_mapped_path(const struct allocation_site *site)
+{
+	return site->mapped_path && site->mapped_path <= site->process->n_mapped_paths
+		       ? site->process->mapped_paths[site->mapped_path - 1]
+		       : NULL;
+}
+
+const char *torsh_site_mapped_as(const struct allocation_site *site)
+{
+	static const char memfd[] = "/memfd:";
+	const char *path = torsh_site_mapped_path(site);
+
+	if (site->is_arena)
+		return "CPython arena";
+	if (path && strncmp(path, memfd, sizeof(memfd) - 1) == 0)
+		return "memfd";
+	switch (site->mapped_as) {
+	case 0:
+	case MAPPED_ANONYMOUS:
+		return NULL;
+	case MAPPED_ANONYMOUS_SHARED:
+		return "shared memory";
+	case MAPPED_FILE_PRIVATE:
+		return "file";
+	case MAPPED_FILE_SHARED:
+		return "shared file";
+	case MAPPED_BY_SYSTEM_V:
+		return "shared memory (System V)";
+	default:
+		return "several kinds";
+	}
+}
+
 void torsh_sites_merge_into(struct allocation_site *to, const struct allocation_site *from)
 {
 	to->blocks += from->blocks;
@@ -35,6 +69,9 @@ void torsh_sites_merge_into(struct allocation_site *to, const struct allocation_
 		to->classes.blocks[i] += from->classes.blocks[i];
 		to->classes.bytes[i] += from->classes.bytes[i];
 	}
+	if (from->mapped_as && to->mapped_path != from->mapped_path)
+		to->mapped_path = to->mapped_as ? MAPPED_SEVERAL : from->mapped_path;
+	to->mapped_as |= from->mapped_as;
 	to->is_of_tensors = to->is_of_tensors || from->is_of_tensors;
 	if (to->operator!= from->operator)
 		to->operator= PROFILE_SEVERAL;

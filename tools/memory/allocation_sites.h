@@ -49,6 +49,7 @@ struct allocation_site {
 	struct class_sums
 		classes; /* of its blocks, by whether they can be reached; set only for leaks */
 	bool is_arena; /* an arena of CPython: torsh_sites_mark_arenas */
+	uint32_t mapped_as, mapped_path; /* as in recorded_mapping; 0 for blocks */
 	double growth_span; /* steps or seconds of growth (growth/growth.h); 0: it is none */
 	/* some of the blocks were a framework's tensors; set only for growth */
 	bool is_of_tensors;
@@ -174,6 +175,12 @@ void torsh_sites_find_frames(const struct allocation_sites *sites, struct symbol
 
 /* Returns the operator that allocated the site's blocks; NULL: none, several, or unknown. */
 const char *torsh_site_operator(const struct allocation_site *site);
+
+/* Returns what is mapped at a site, "shared file"; NULL: anonymous memory, or unknown. */
+const char *torsh_site_mapped_as(const struct allocation_site *site);
+
+/* Returns the path of the file that is mapped there; NULL: none, several, or unknown. */
+const char *torsh_site_mapped_path(const struct allocation_site *site);
 
 /* Returns the module that allocated the blocks; NULL likewise. */
 const char *torsh_site_module(const struct allocation_site *site);

@@ -167,6 +167,8 @@ static void give_mapped(const struct taker *taker, const struct recorded_process
 		give_scoped(taker, &(struct allocation_site){
 					   .process = process,
 					   .stack = mapping[i].stack,
+					   .mapped_as = mapping[i].kinds,
+					   .mapped_path = mapping[i].path,
 					   .blocks = pieces > 0 ? (uint64_t)pieces : 0,
 					   .bytes = bytes > 0 ? (uint64_t)bytes : 0,
 				   });

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/base/die.h"
 
 bool torsh_load_can_walk(struct recording *recording, const struct recorded_process *process,
 			 uint32_t stack)
@@ -343,6 +344,26 @@ void torsh_load_growth(struct recording *recording, const Torsh__Growth *row)
 	}
 }
 
+static uint32_t column32_at(const uint32_t *column, size_t n, size_t i)
+{
+	return i < n ? column[i] : 0;
+}
+
+/* The list only grows: the longest one has all paths. */
+static void load_paths(struct recorded_process *process, const Torsh__Mappings *row)
+{
+	size_t n = row->n_paths;
+
+	if (n <= process->n_mapped_paths)
+		return;
+	process->mapped_paths = torsh_need(realloc(process->mapped_paths, n * sizeof(char *)));
+	while (process->n_mapped_paths < n) {
+		process->mapped_paths[process->n_mapped_paths] =
+			torsh_need(strdup(row->paths[process->n_mapped_paths]));
+		process->n_mapped_paths++;
+	}
+}
+
 void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row)
 {
 	struct recorded_process *process = torsh_load_process_of(recording, row->process);
@@ -380,8 +401,11 @@ void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row
 			.delta_pieces = row->delta_pieces[i],
 			.delta_bytes = row->delta_bytes[i],
 			.total_bytes = row->total_bytes[i],
+			.kinds = column32_at(row->kinds, row->n_kinds, i),
+			.path = column32_at(row->path, row->n_path, i),
 		};
 	}
+	load_paths(process, row);
 }
 
 void torsh_load_series(struct recording *recording, const Torsh__Series *row)

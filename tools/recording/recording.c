@@ -91,6 +91,9 @@ static void destroy_process(struct recorded_process *process)
 	for (size_t i = 0; i < process->n_moments; i++)
 		torsh_usage_list_free(&process->moments[i].usages);
 	free(process->moments);
+	for (size_t i = 0; i < process->n_mapped_paths; i++)
+		free(process->mapped_paths[i]);
+	free(process->mapped_paths);
 	for (size_t i = 0; i < process->n_window_peaks; i++)
 		torsh_usage_list_free(&process->window_peaks[i].usages);
 	free(process->window_peaks);

@@ -89,12 +89,25 @@ struct recorded_verdict {
 	uint64_t blocks[N_BLOCK_CLASSES], bytes[N_BLOCK_CLASSES];
 };
 
+/* What was mapped, as bits: see Mappings. */
+enum mapped_kind {
+	MAPPED_ANONYMOUS = 1,
+	MAPPED_ANONYMOUS_SHARED = 2,
+	MAPPED_FILE_PRIVATE = 4,
+	MAPPED_FILE_SHARED = 8,
+	MAPPED_BY_SYSTEM_V = 16
+};
+
+#define MAPPED_SEVERAL UINT32_MAX
+
 struct recorded_mapping {
 	uint32_t stack;
 	uint32_t seen;
 	int64_t base_pieces, base_bytes;
 	int64_t delta_pieces, delta_bytes;
 	uint64_t total_bytes;
+	uint32_t kinds; /* enum mapped_kind, as bits; 0: not known */
+	uint32_t path; /* index into mapped_paths + 1; 0: not known, MAPPED_SEVERAL */
 };
 
 /* See Growth. */
@@ -372,6 +385,8 @@ struct recorded_process {
 	struct recorded_rows survivors; /* struct recorded_survivors */
 	struct recorded_vm vm;
 	struct recorded_rows mappings; /* struct recorded_mapping */
+	char **mapped_paths;
+	size_t n_mapped_paths;
 	struct recorded_moment *moments; /* in the order of their numbers */
 	size_t n_moments, moments_room;
 	/* the program's windows at their highest; each has all its stacks */

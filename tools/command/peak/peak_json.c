@@ -25,7 +25,8 @@ static void emit_mappings(struct json_writer *json, const struct peak_view *view
 		torsh_parts_emit_scope(json, site);
 		torsh_parts_emit_stack(json, site->frames, site->n_frames);
 		torsh_json_put_u64(json, "pieces", site->blocks);
-		torsh_json_put_text(json, "what", site->is_arena ? "CPython arena" : NULL);
+		torsh_json_put_text(json, "what", torsh_site_mapped_as(site));
+		torsh_json_put_text(json, "path", torsh_site_mapped_path(site));
 		torsh_json_end_object(json);
 	}
 	torsh_json_end_array(json);

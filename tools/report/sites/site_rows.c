@@ -171,6 +171,14 @@ static void print_classes(FILE *out, const struct allocation_site *site)
 	}
 }
 
+static void print_mapped(FILE *out, const struct allocation_site *site)
+{
+	const char *what = torsh_site_mapped_as(site), *path = torsh_site_mapped_path(site);
+
+	if (what)
+		fprintf(out, "      %s%s%s\n", what, path ? " " : "", path ? path : "");
+}
+
 /* Print what the blocks are, and the operator and module that allocated them. */
 static void print_scope(FILE *out, const struct allocation_site *site)
 {
@@ -183,6 +191,8 @@ static void print_scope(FILE *out, const struct allocation_site *site)
 		fputs("      kept by the framework's allocator and not given out\n", out);
 	if (site->is_arena)
 		fputs("      CPython arena: the line that made it grow is shown\n", out);
+	else
+		print_mapped(out, site);
 	if (operator|| module)
 		fprintf(out, "      in %s%s%s\n", operator ? operator : "",
 			operator && module ? ", " : "", module ? module : "");

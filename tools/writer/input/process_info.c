@@ -190,6 +190,53 @@ int torsh_process_read_status(int status_fd, struct process_status *status)
 	return result;
 }
 
+static char *copy_text(const char *text, size_t n)
+{
+	char *copy = torsh_memory_alloc(n + 1);
+
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	return copy;
+}
+
+/* Returns a copy of the path in the line of that address, or NULL. */
+static char *find_path(const char *maps, uint64_t address)
+{
+	for (const char *line = maps; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		uint64_t start, end;
+		int n = 0;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*x %*s %*u %n", &start, &end, &n) !=
+			    2 ||
+		    address < start || address >= end)
+			continue;
+		/* The line of anonymous memory ends there. */
+		if (n && line[n] == '/' && !memchr(line, '\n', (size_t)n))
+			return copy_text(line + n, strcspn(line + n, "\n"));
+		return NULL;
+	}
+	return NULL;
+}
+
+char *torsh_process_mapped_path(pid_t pid, int status_fd, uint64_t address)
+{
+	struct process_status status;
+	int error, fd = open_proc(pid, "maps");
+	char *maps, *path;
+
+	if (fd < 0)
+		return NULL;
+	maps = read_whole(fd, &error);
+	close(fd);
+	path = maps ? find_path(maps, address) : NULL;
+	free(maps);
+	/* The pid was this process's all the time. */
+	if (!path || !torsh_process_read_status(status_fd, &status))
+		return path;
+	free(path);
+	return NULL;
+}
+
 uint64_t torsh_process_filters(int status_fd)
 {
 	uint64_t n = 0;

@@ -76,4 +76,10 @@ uint64_t torsh_process_filters(int status_fd);
  */
 int torsh_process_wait_status(int pidfd, int stat_fd, int *status);
 
+/*
+ * Returns the path of the file that the process has mapped at an address, as /proc/PID/maps shows
+ * it, which the caller frees. NULL: none, or the process whose status is open there is gone.
+ */
+char *torsh_process_mapped_path(pid_t pid, int status_fd, uint64_t address);
+
 #endif

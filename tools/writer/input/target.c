@@ -102,6 +102,15 @@ static struct program_tables *find_tables(const struct target *target,
 	return tables;
 }
 
+static char *path_at(void *context, uint64_t address)
+{
+	const struct target *target = context;
+
+	return target->status_fd < 0
+		       ? NULL
+		       : torsh_process_mapped_path(target->pid, target->status_fd, address);
+}
+
 void torsh_target_begin(struct target *target, const struct clock_conversion *clock,
 			struct program_tables_set *set)
 {
@@ -109,6 +118,8 @@ void torsh_target_begin(struct target *target, const struct clock_conversion *cl
 
 	torsh_process_state_create(&target->state, &target->view, clock, find_tables(target, set),
 				   target->number);
+	target->state.mappings.path_at = path_at;
+	target->state.mappings.path_context = target;
 	torsh_heap_sample(&target->state.heap, target->view.heap_rate);
 	target->is_clock_foreign =
 		start > torsh_clock_now(clock) + torsh_clock_stamps_of_ns(clock, FOREIGN_NS);

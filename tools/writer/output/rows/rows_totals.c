@@ -264,7 +264,13 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, delta_pieces, n);
 	ROWS_COLUMN(memory, row, delta_bytes, n);
 	ROWS_COLUMN(memory, row, total_bytes, n);
+	ROWS_COLUMN(memory, row, kinds, n);
+	ROWS_COLUMN(memory, row, path, n);
+	row->n_paths = mappings->n_paths;
+	row->paths = mappings->paths;
 	for (uint32_t i = 0; i < n; i++) {
+		row->kinds[i] = sites[i].kinds;
+		row->path[i] = sites[i].path;
 		row->stack[i] = sites[i].stack;
 		row->seen[i] = sites[i].live.seen;
 		row->base_pieces[i] = (int64_t)sites[i].live.base_n;

@@ -54,7 +54,7 @@ static void see_before(struct sparse_array *all, const struct allocation_sites *
 static bool has_last(const struct memory_moment *moment)
 {
 	return moment->kind == MEMORY_AT_PEAK || moment->kind == MEMORY_AT_WINDOW ||
-	       moment->kind == MEMORY_AT_END;
+	       moment->kind == MEMORY_AT_JOINT || moment->kind == MEMORY_AT_END;
 }
 
 /* A moment at the limit itself, as the end of a step may be, has exactly what is before it. */

@@ -135,6 +135,7 @@ static void add_moment(struct replay *replay, const struct memory_moment *moment
 	case MEMORY_AT_END:
 		torsh_sites_each(process, SITES_CURRENT, add_site, replay);
 		return;
+	case MEMORY_AT_JOINT:
 	case MEMORY_AT_WINDOW:
 		add_usages(replay, &process->window_peaks[moment->index]);
 		return;

@@ -112,11 +112,13 @@ static void put_window_peaks(struct memory_moments *moments)
 		if (bytes != peak->bytes || blocks != peak->blocks)
 			moments->n_damaged++;
 		else
-			put(moments, &(struct memory_moment){.kind = MEMORY_AT_WINDOW,
-							     .at_ns = peak->at_ns,
-							     .bytes = bytes,
-							     .blocks = blocks,
-							     .index = i});
+			put(moments,
+			    &(struct memory_moment){.kind = peak->joint_bytes ? MEMORY_AT_JOINT
+									      : MEMORY_AT_WINDOW,
+						    .at_ns = peak->at_ns,
+						    .bytes = bytes,
+						    .blocks = blocks,
+						    .index = i});
 	}
 }
 
@@ -207,6 +209,7 @@ void torsh_memory_moment_sites(struct allocation_sites *sites, const struct memo
 	case MEMORY_AT_END:
 		torsh_sites_collect(sites, moments->process, SITES_CURRENT);
 		return;
+	case MEMORY_AT_JOINT:
 	case MEMORY_AT_WINDOW:
 		collect_window_peak(sites, moments->process, moment->index);
 		return;

@@ -15,7 +15,8 @@
 	KIND(START, start)  \
 	KIND(TIME, time)    \
 	KIND(STEP, step)    \
-	KIND(MARK, mark) KIND(RSS, rss) KIND(PEAK, peak) KIND(WINDOW, window) KIND(END, end)
+	KIND(MARK, mark)    \
+	KIND(RSS, rss) KIND(JOINT, joint) KIND(PEAK, peak) KIND(WINDOW, window) KIND(END, end)
 
 enum memory_moment_kind {
 #define KIND(NAME, name) MEMORY_AT_##NAME,

@@ -127,6 +127,7 @@ void torsh_load_window_peak(struct recording *recording, const Torsh__WindowPeak
 	peak->at_ns = row->at_ns;
 	peak->bytes = row->bytes;
 	peak->blocks = row->blocks;
+	peak->joint_bytes = row->joint_bytes;
 	for (size_t i = 0; i < row->n_stack; i++)
 		load_usage(recording, process, peak, row->stack[i], row->stack_blocks[i],
 			   row->stack_bytes[i]);

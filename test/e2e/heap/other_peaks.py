@@ -10,6 +10,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from live_targets import Target, snapshot  # noqa: E402
 from schema import expect_fits  # noqa: E402
+from device_memory import program  # noqa: E402
+from simcuda import record_simulated  # noqa: E402
 
 MIB = 1 << 20
 OLD = ROOT / "test/e2e/recordings/format-1/entries-folded.torsh"
@@ -75,6 +77,25 @@ def of_many_samples_only_the_highest_is_kept():
     report, process = at(output, "rss-peak")
     expect_equal(held(report, "write_big"), 3 * 64 * MIB, "when most was resident")
     assert process["at"]["resident_bytes"] >= 3 * 64 * MIB, process
+
+
+@case
+def who_held_the_heap_at_the_joint_peak_of_it_and_simulated_devices():
+    """Readers compute the joint peak from all of the device's changes, the writer the heap's holders: both are at one moment."""
+    for seed in (4, 5, 6):
+        output, _ = record_simulated([program(), "random", seed])
+        report, process = at(output, "joint-peak")
+        joint = read_report("peak", output, "--device", "all")["joint"]
+        expect_equal(process["joint"], joint, "the joint peak")
+        expect_equal((process["at"]["at_ns"], process["at"]["distance_ns"], process["is_exact"]), (joint["at_ns"], 0, True), "the moment")
+        expect_equal((report["bytes"], total(report["holders"])), (joint["heap_bytes"],) * 2, "the heap's part")
+        expect_equal(joint["bytes"], joint["heap_bytes"] + sum(device["bytes"] for device in joint["devices"]), "all parts")
+    assert ": exactly this moment" in torsh("peak", output, "--at", "joint-peak"), "the text"
+    # Also of kinds of memory that the writer does not follow: then the report does not call it exact.
+    output, _ = record_simulated([program(), "ways"])
+    report, process = at(output, "joint-peak")
+    expect_equal(report["bytes"], total(report["holders"]), "sums")
+    assert process["is_exact"] == (process["at"]["distance_ns"] == 0 and report["bytes"] == process["joint"]["heap_bytes"]), process
 
 
 @case

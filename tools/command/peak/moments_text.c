@@ -31,6 +31,9 @@ static const char *put_moment(const struct memory_moment *moment, char *out)
 		snprintf(what, sizeof(what), "the highest sample of the resident set, %s, ",
 			 torsh_size_human(moment->resident_bytes, resident));
 		break;
+	case MEMORY_AT_JOINT:
+		snprintf(what, sizeof(what), "the heap and devices together at most, ");
+		break;
 	case MEMORY_AT_WINDOW:
 		snprintf(what, sizeof(what), "the highest moment of a window of the program, ");
 		break;

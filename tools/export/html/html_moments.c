@@ -209,7 +209,7 @@ static void put_changes(struct put_moments *put, struct replay *replay)
 
 static bool is_put(const struct memory_moment *moment, size_t *n, size_t stride)
 {
-	if (moment->kind == MEMORY_AT_WINDOW)
+	if (moment->kind == MEMORY_AT_WINDOW || moment->kind == MEMORY_AT_JOINT)
 		return false;
 	return moment->kind == MEMORY_AT_START || moment->kind == MEMORY_AT_PEAK ||
 	       moment->kind == MEMORY_AT_END || (*n)++ % stride == 0;

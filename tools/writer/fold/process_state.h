@@ -19,6 +19,7 @@
 #include "tools/writer/fold/program/program_tables.h"
 #include "tools/writer/fold/session_heap.h"
 #include "tools/writer/fold/step_marks.h"
+#include "tools/writer/fold/tables/device_sum.h"
 #include "tools/writer/fold/tables/series.h"
 #include "tools/writer/input/clock_conversion.h"
 #include "tools/writer/input/ring_consumer.h"
@@ -125,6 +126,7 @@ struct process_state {
 	int timeline_failed; /* -errno, as columns_failed */
 	/* device memory changes are in the timeline, with marks of the heap between them */
 	bool has_device_memory;
+	struct device_sum devices;
 	bool has_operators, has_devices; /* it ran operators, it launched work of devices */
 	uint32_t device_thread; /* of the latest change */
 };

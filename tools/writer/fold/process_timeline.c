@@ -196,6 +196,9 @@ void torsh_process_timeline_keep(struct process_state *state, struct ring_consum
 		state->has_device_memory = true;
 		state->device_thread = consumer->thread;
 		mark_heap(state, consumer->thread, stamp);
+		torsh_window_peaks_devices(
+			&state->heap, stamp,
+			torsh_device_sum_take(&state->devices, cold, consumer->thread));
 	}
 	translate_fields(state, &row.event);
 	update_totals(state, &consumer->heap, &row.event, stamp);

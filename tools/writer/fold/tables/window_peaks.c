@@ -10,6 +10,7 @@
 /* An open window. */
 struct window_usages {
 	uint32_t window;
+	uint64_t device_bytes; /* in the tracker's sum, too: WINDOW_OF_DEVICES */
 	struct peak_tracker tracker;
 	struct site_usage *items; /* by site */
 	size_t n;
@@ -21,7 +22,7 @@ void torsh_window_peaks_begin(struct heap *heap, uint32_t window, uint64_t stamp
 	struct window_usages *usages;
 	uint64_t bytes = heap->tracker.bytes;
 
-	if (peaks->n_open == WINDOW_PEAKS_OPEN)
+	if (window != WINDOW_OF_DEVICES && peaks->n_open == WINDOW_PEAKS_OPEN + peaks->has_devices)
 		return;
 	usages = torsh_memory_new(1, sizeof(*usages));
 	usages->window = window;
@@ -53,28 +54,29 @@ void torsh_window_peaks_note(struct heap *heap, uint32_t site, int64_t n, int64_
 		struct window_usages *usages = heap->window_peaks.open[i];
 		struct peak_tracker *tracker = &usages->tracker;
 
+		uint64_t wanted = sum->bytes + usages->device_bytes;
+
 		/* A realloc changes the sum once, and two sites. */
-		if (tracker->bytes != sum->bytes || tracker->n != sum->n)
+		if (tracker->bytes != wanted || tracker->n != sum->n)
 			torsh_peak_tracker_change(tracker, sum->last_stamp,
 						  (int64_t)(sum->n - tracker->n),
-						  (int64_t)(sum->bytes - tracker->bytes));
+						  (int64_t)(wanted - tracker->bytes));
 		usages->items = torsh_array_extend(usages->items, (size_t)site + 1, &usages->n,
 						   sizeof(*usages->items));
 		torsh_site_usage_change(&usages->items[site], tracker, 0, n, bytes);
 	}
 }
 
-static void keep(struct window_peaks *peaks, const struct window_usages *usages)
+/* Put the peak into its slot; the tracker is settled. */
+static void keep(struct window_peak *peak, uint32_t number, const struct window_usages *usages)
 {
-	uint32_t number = ++peaks->n_ended;
-	struct window_peak *peak = &peaks->kept[number % WINDOW_PEAKS_KEPT];
-
 	free(peak->sites);
 	*peak = (struct window_peak){
 		.number = number,
 		.stamp = usages->tracker.peak_stamp,
 		.bytes = usages->tracker.peak_bytes,
 		.n = usages->tracker.peak_n,
+		.peak_number = usages->tracker.peak_number,
 		.is_changed = true,
 		.sites = torsh_memory_new(usages->n, sizeof(*peak->sites)),
 	};
@@ -106,15 +108,59 @@ void torsh_window_peaks_end(struct heap *heap, uint32_t window)
 	if (i == peaks->n_open)
 		return;
 	torsh_peak_tracker_settle(&peaks->open[i]->tracker);
-	keep(peaks, peaks->open[i]);
+	peaks->n_ended++;
+	keep(&peaks->kept[peaks->n_ended % WINDOW_PEAKS_KEPT], peaks->n_ended, peaks->open[i]);
 	free_usages(peaks->open[i]);
 	peaks->open[i] = peaks->open[--peaks->n_open];
+}
+
+static struct window_usages *find_devices(const struct window_peaks *peaks)
+{
+	uint32_t i = 0;
+
+	while (peaks->open[i]->window != WINDOW_OF_DEVICES)
+		i++;
+	return peaks->open[i];
+}
+
+void torsh_window_peaks_devices(struct heap *heap, uint64_t stamp, int64_t bytes)
+{
+	struct window_peaks *peaks = &heap->window_peaks;
+	struct window_usages *usages;
+
+	if (!bytes)
+		return;
+	if (!peaks->has_devices)
+		torsh_window_peaks_begin(heap, WINDOW_OF_DEVICES, stamp);
+	peaks->has_devices = true;
+	usages = find_devices(peaks);
+	usages->device_bytes += (uint64_t)bytes;
+	torsh_peak_tracker_change(&usages->tracker, stamp, 0, bytes);
+}
+
+void torsh_window_peaks_keep_devices(struct heap *heap)
+{
+	struct window_peak *peak = &heap->window_peaks.kept[WINDOW_PEAKS_KEPT];
+	struct window_usages *usages;
+	uint64_t bytes = 0;
+
+	if (!heap->window_peaks.has_devices)
+		return;
+	usages = find_devices(&heap->window_peaks);
+	torsh_peak_tracker_settle(&usages->tracker);
+	if (peak->peak_number == usages->tracker.peak_number)
+		return;
+	keep(peak, WINDOW_OF_DEVICES, usages);
+	for (uint32_t i = 0; i < peak->n_sites; i++)
+		bytes += peak->sites[i].bytes;
+	peak->joint_bytes = peak->bytes;
+	peak->bytes = bytes;
 }
 
 void torsh_window_peaks_destroy(struct window_peaks *peaks)
 {
 	while (peaks->n_open)
 		free_usages(peaks->open[--peaks->n_open]);
-	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++)
+	for (uint32_t i = 0; i < WINDOW_PEAKS_SLOTS; i++)
 		free(peaks->kept[i].sites);
 }

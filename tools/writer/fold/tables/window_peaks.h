@@ -13,6 +13,12 @@
 
 #define WINDOW_PEAKS_OPEN 16u /* windows at one time; of more only the sums are known */
 #define WINDOW_PEAKS_KEPT 16u /* peaks of ended windows: the latest ones */
+/*
+ * A window of the writer's own, over the sum of the heap and the memory of devices. It lasts; its
+ * peak so far has a slot behind those of ended windows.
+ */
+#define WINDOW_OF_DEVICES UINT32_MAX
+#define WINDOW_PEAKS_SLOTS (WINDOW_PEAKS_KEPT + 1)
 
 /* The usage of a site at the peak. */
 struct window_peak_site {
@@ -22,8 +28,10 @@ struct window_peak_site {
 
 /* The peak of a window that has ended. */
 struct window_peak {
-	uint32_t number; /* 1, 2, ... */
-	uint64_t stamp, bytes, n;
+	uint32_t number; /* 1, 2, ...; WINDOW_OF_DEVICES */
+	uint64_t stamp, bytes, n; /* of the heap */
+	uint64_t joint_bytes; /* with devices, of WINDOW_OF_DEVICES; else 0 */
+	uint32_t peak_number; /* of its tracker */
 	bool is_changed; /* since the last checkpoint */
 	struct window_peak_site *sites;
 	uint32_t n_sites;
@@ -32,9 +40,11 @@ struct window_peak {
 struct window_usages;
 
 struct window_peaks {
-	struct window_usages *open[WINDOW_PEAKS_OPEN]; /* n_open of them */
+	/* n_open of them; that of devices is not counted by WINDOW_PEAKS_OPEN */
+	struct window_usages *open[WINDOW_PEAKS_OPEN + 1];
 	uint32_t n_open;
-	struct window_peak kept[WINDOW_PEAKS_KEPT]; /* number i is at i % WINDOW_PEAKS_KEPT */
+	bool has_devices; /* WINDOW_OF_DEVICES is open */
+	struct window_peak kept[WINDOW_PEAKS_SLOTS]; /* number i is at i % WINDOW_PEAKS_KEPT */
 	uint32_t n_ended; /* windows so far */
 };
 
@@ -48,6 +58,12 @@ void torsh_window_peaks_end(struct heap *heap, uint32_t window);
 
 /* A site is about to change; the heap's sum has changed already. */
 void torsh_window_peaks_note(struct heap *heap, uint32_t site, int64_t n, int64_t bytes);
+
+/* The memory of devices changed; the window of it begins with the first. */
+void torsh_window_peaks_devices(struct heap *heap, uint64_t stamp, int64_t bytes);
+
+/* Put the peak so far of the window of devices into its slot, if it is another one. */
+void torsh_window_peaks_keep_devices(struct heap *heap);
 
 /* Free all windows. */
 void torsh_window_peaks_destroy(struct window_peaks *peaks);

@@ -135,7 +135,7 @@ static void mark_all_changed(struct process_state *state)
 		heap->sites[i].is_changed |= torsh_heap_totals(heap, i).allocs != 0;
 	for (uint32_t i = 0; i < heap->moments.n; i++)
 		heap->moments.items[i].is_changed = true;
-	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++)
+	for (uint32_t i = 0; i < WINDOW_PEAKS_SLOTS; i++)
 		heap->window_peaks.kept[i].is_changed = heap->window_peaks.kept[i].number != 0;
 	for (uint32_t i = 0; i < state->n_threads; i++)
 		state->threads[i].is_changed = true;
@@ -147,7 +147,7 @@ static void mark_all_written(struct process_state *state)
 		state->heap.sites[i].is_changed = false;
 	for (uint32_t i = 0; i < state->heap.moments.n; i++)
 		state->heap.moments.items[i].is_changed = false;
-	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++)
+	for (uint32_t i = 0; i < WINDOW_PEAKS_SLOTS; i++)
 		state->heap.window_peaks.kept[i].is_changed = false;
 	for (uint32_t i = 0; i < state->n_threads; i++)
 		state->threads[i].is_changed = false;
@@ -156,6 +156,7 @@ static void mark_all_written(struct process_state *state)
 static void append_totals(struct recording_file *file, struct target *target,
 			  enum recording_priority priority)
 {
+	torsh_window_peaks_keep_devices(&target->state.heap);
 	if (target->rows->has_missed)
 		mark_all_changed(&target->state);
 	target->rows->has_missed = false;

@@ -171,7 +171,7 @@ static void put_window_peaks(struct totals *totals)
 {
 	const struct window_peaks *peaks = &totals->target->state.heap.window_peaks;
 
-	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++) {
+	for (uint32_t i = 0; i < WINDOW_PEAKS_SLOTS; i++) {
 		if (peaks->kept[i].is_changed)
 			put_window_peak(totals, &peaks->kept[i]);
 	}

@@ -15,6 +15,8 @@ uint32_t torsh_rows_put_window_peak(Torsh__WindowPeak *row, struct rows_memory *
 	ROWS_SET(row, at_ns, torsh_clock_to_ns(&target->state.clock, peak->stamp));
 	ROWS_SET(row, bytes, peak->bytes);
 	ROWS_SET(row, blocks, peak->n);
+	if (peak->joint_bytes)
+		ROWS_SET(row, joint_bytes, peak->joint_bytes);
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, stack_bytes, n);
 	ROWS_COLUMN(memory, row, stack_blocks, n);

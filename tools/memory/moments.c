@@ -306,3 +306,43 @@ const struct memory_moment *torsh_memory_moment_highest(const struct memory_mome
 	}
 	return highest;
 }
+
+/* ---- sums of windows ------------------------------------------------------------------------- */
+
+static void raise_sum(struct window_sum *sum, uint64_t bytes, uint64_t at_ns)
+{
+	if (sum->is_known && bytes <= sum->bytes)
+		return;
+	*sum = (struct window_sum){.is_known = true, .bytes = bytes, .at_ns = at_ns};
+}
+
+struct window_sum torsh_memory_window_sum(const struct memory_moments *moments, uint64_t from_ns,
+					  uint64_t to_ns)
+{
+	const struct recorded_process *process = moments->process;
+	const struct recorded_heap *heap = &process->heap;
+	uint64_t before_ns = process->start_ns, outside_bytes = 0;
+	struct window_sum sum = {0};
+
+	if (!process->n_moments || !process->moments[0].has_highest || moments->n_damaged)
+		return sum;
+	if (heap->peak_ns >= from_ns && heap->peak_ns < to_ns)
+		raise_sum(&sum, heap->peak_bytes, heap->peak_ns);
+	for (size_t i = 0; i < process->n_moments; i++) {
+		const struct recorded_moment *moment = &process->moments[i];
+
+		if (moment->highest_ns >= from_ns && moment->highest_ns < to_ns)
+			raise_sum(&sum, moment->highest_bytes, moment->highest_ns);
+		else if (before_ns < to_ns && moment->at_ns > from_ns &&
+			 moment->highest_bytes > outside_bytes)
+			outside_bytes = moment->highest_bytes;
+		if (moment->at_ns >= from_ns && moment->at_ns < to_ns)
+			raise_sum(&sum, moment->bytes, moment->at_ns);
+		before_ns = moment->at_ns;
+	}
+	/* Of what comes after the last moment only the peak of all is known. */
+	if (to_ns > before_ns && outside_bytes < heap->peak_bytes)
+		outside_bytes = heap->peak_bytes;
+	sum.is_exact = sum.is_known && outside_bytes <= sum.bytes;
+	return sum;
+}

@@ -74,6 +74,17 @@ const struct memory_moment *torsh_memory_moment_of_rss(const struct memory_momen
 const struct memory_moment *torsh_memory_moment_highest(const struct memory_moments *moments,
 							uint64_t from_ns, uint64_t to_ns);
 
+/* The heap's highest sum in a window. */
+struct window_sum {
+	bool is_known; /* false: an older version recorded it */
+	bool is_exact; /* false: it may have been higher at the window's edges */
+	uint64_t bytes, at_ns;
+};
+
+/* Returns the highest sum from from_ns on and before to_ns: of the sums between the moments. */
+struct window_sum torsh_memory_window_sum(const struct memory_moments *moments, uint64_t from_ns,
+					  uint64_t to_ns);
+
 /* Add the allocation sites with live blocks at one of these moments. */
 void torsh_memory_moment_sites(struct allocation_sites *sites, const struct memory_moments *moments,
 			       const struct memory_moment *moment);

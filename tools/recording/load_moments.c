@@ -86,6 +86,11 @@ void torsh_load_moments(struct recording *recording, const Torsh__Moments *row)
 		moment->name = row->name[i];
 		moment->n_steps = i < row->n_n_steps ? row->n_steps[i] : 0;
 		moment->resident_bytes = i < row->n_resident_bytes ? row->resident_bytes[i] : 0;
+		moment->has_highest = i < row->n_highest_bytes && i < row->n_highest_ns;
+		if (moment->has_highest) {
+			moment->highest_bytes = row->highest_bytes[i];
+			moment->highest_ns = row->highest_ns[i];
+		}
 		moment->bytes = row->bytes[i];
 		moment->blocks = row->blocks[i];
 		load_stacks(recording, process, moment, row, at, row->n_stacks[i]);

@@ -61,14 +61,21 @@ static void emit_processes(struct json_writer *json, const struct moments_view *
 
 static void emit_window(struct json_writer *json, const struct moments_view *view)
 {
+	struct window_sum highest = {0};
+
 	if (!view->is_window) {
 		torsh_json_put_null(json, "window");
 		return;
 	}
+	if (view->chosen)
+		highest = view->chosen->highest;
 	torsh_json_begin_object(json, "window");
 	torsh_json_put_u64(json, "from_ns", view->from_ns);
 	torsh_json_put_known(json, "to_ns", view->to_ns != UINT64_MAX, view->to_ns);
 	torsh_json_put_bool(json, "has_peak", view->has_peak);
+	torsh_json_put_known(json, "highest_bytes", highest.is_known, highest.bytes);
+	torsh_json_put_known(json, "highest_ns", highest.is_known, highest.at_ns);
+	torsh_json_put_bool(json, "is_exact", highest.is_exact);
 	torsh_json_put_u64(json, "curve_bytes", view->curve_bytes);
 	torsh_json_put_u64(json, "curve_ns", view->curve_ns);
 	torsh_json_end_object(json);

@@ -155,12 +155,22 @@ static void print_heading(const struct moments_view *view)
 
 static void print_window(const struct moments_view *view)
 {
+	const struct window_sum *highest;
 	char bytes[SIZE_TEXT_BYTES], at[SIZE_TEXT_BYTES];
 
-	if (!view->is_window)
+	if (!view->is_window || !view->chosen)
 		return;
+	highest = &view->chosen->highest;
 	if (view->has_peak)
 		puts("    exact: the peak of the process is in this window");
+	else if (highest->is_exact && highest->bytes == view->bytes)
+		puts("    exact: the heap was never larger in this window");
+	else if (highest->is_known)
+		printf("    %s %s at %s, but who held that was not kept\n",
+		       highest->is_exact ? "the heap's highest in this window was exactly"
+					 : "the heap had at least",
+		       torsh_size_exact(highest->bytes, bytes),
+		       torsh_size_duration(highest->at_ns, at));
 	else if (view->curve_bytes > view->bytes)
 		printf("    the heap had %s at %s, but who held that was not kept\n",
 		       torsh_size_human(view->curve_bytes, bytes),

@@ -14,6 +14,8 @@ struct process_moments {
 	struct memory_moments all;
 	const struct memory_moment *at; /* NULL: the process has no such moment */
 	const struct memory_moment *since; /* NULL: nothing is subtracted */
+	struct window_sum highest; /* in all of the window's spans */
+	bool has_inexact_span; /* of the window */
 	const struct device_process *devices; /* NULL: the joint peak was not requested */
 };
 

@@ -114,12 +114,24 @@ static bool find_time(const struct memory_moments *moments, const struct moment_
 	return moment != NULL;
 }
 
+/* The sum of a window is that of its spans; all have to be exact. */
+static void add_sum(struct process_moments *of, struct window_sum span)
+{
+	struct window_sum *sum = &of->highest;
+
+	of->has_inexact_span = of->has_inexact_span || !span.is_exact;
+	if (span.is_known && (!sum->is_known || span.bytes > sum->bytes))
+		*sum = span;
+	sum->is_exact = sum->is_known && !of->has_inexact_span;
+}
+
 /* Use the highest moment in a span if it is higher than the view's. */
 static void choose_in_span(struct moments_view *view, struct process_moments *of, uint64_t from_ns,
 			   uint64_t to_ns)
 {
 	const struct memory_moment *highest = torsh_memory_moment_highest(&of->all, from_ns, to_ns);
 
+	add_sum(of, torsh_memory_window_sum(&of->all, from_ns, to_ns));
 	if (!highest || (view->chosen && highest->bytes <= view->chosen->at->bytes))
 		return;
 	if (view->chosen)

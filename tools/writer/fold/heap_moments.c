@@ -139,6 +139,15 @@ static void collect_sites(struct heap *heap, struct moment *moment)
 
 /* ---- fewer moments --------------------------------------------------------------------------- */
 
+/* The later one has what both have. */
+static void merge_highest(struct moment *to, const struct moment *from)
+{
+	if (from->highest_bytes < to->highest_bytes)
+		return;
+	to->highest_bytes = from->highest_bytes;
+	to->highest_stamp = from->highest_stamp;
+}
+
 /* Put the earlier list's sites that the later one lacks into that. */
 static void merge_sites(struct moment *to, const struct moment *from)
 {
@@ -149,6 +158,7 @@ static void merge_sites(struct moment *to, const struct moment *from)
 	     has_after = torsh_moment_sites_next(&later, &after);
 	struct moment_sites merged = {0};
 
+	merge_highest(to, from);
 	if (!has_before)
 		return;
 	while (has_before || has_after) {
@@ -226,6 +236,8 @@ static void take(struct heap *heap, uint64_t stamp, const struct moment_event *e
 
 	if (moments->n_of[event->kind] == MOMENTS_OF_KIND)
 		thin_out(moments, event->kind);
+	torsh_peak_tracker_next_moment(&heap->tracker, stamp, &moment.highest_bytes,
+				       &moment.highest_stamp);
 	moment.number = ++moments->n_taken;
 	collect_sites(heap, &moment);
 	moments->items[moments->n++] = moment;

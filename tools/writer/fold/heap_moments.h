@@ -40,6 +40,7 @@ struct moment {
 	uint32_t name; /* by kind: 0, name of the step that ended, label of the mark */
 	uint64_t n_steps; /* that had begun, at the end of a step; else 0 */
 	uint64_t resident_bytes; /* of the process, as sampled: MOMENT_BY_RESIDENT; else 0 */
+	uint64_t highest_bytes, highest_stamp; /* of the heap since the moment before */
 	bool is_changed; /* since the last checkpoint */
 	struct moment_sites sites;
 };

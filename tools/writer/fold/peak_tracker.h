@@ -27,6 +27,8 @@ struct peak_tracker {
 	/* the highest sum between the last mark and the last split, and when */
 	uint64_t marked_bytes, marked_stamp;
 	uint64_t split_bytes; /* the highest sum between the last split and the last mark */
+	/* likewise since torsh_peak_tracker_next_moment, and when */
+	uint64_t moment_bytes, moment_stamp;
 };
 
 /*
@@ -106,6 +108,10 @@ static inline void torsh_peak_tracker_end_window(struct peak_tracker *tracker, u
 		tracker->marked_bytes = tracker->window_bytes;
 		tracker->marked_stamp = tracker->window_stamp;
 	}
+	if (tracker->window_bytes > tracker->moment_bytes) {
+		tracker->moment_bytes = tracker->window_bytes;
+		tracker->moment_stamp = tracker->window_stamp;
+	}
 	if (tracker->window_bytes > tracker->split_bytes)
 		tracker->split_bytes = tracker->window_bytes;
 	tracker->window_bytes = tracker->bytes;
@@ -124,6 +130,17 @@ static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_
 	*at = tracker->marked_stamp;
 	tracker->marked_bytes = tracker->bytes;
 	tracker->marked_stamp = stamp;
+}
+
+/* Set *bytes to the highest sum since the last call and *at to its stamp, and begin anew. */
+static inline void torsh_peak_tracker_next_moment(struct peak_tracker *tracker, uint64_t stamp,
+						  uint64_t *bytes, uint64_t *at)
+{
+	torsh_peak_tracker_end_window(tracker, stamp);
+	*bytes = tracker->moment_bytes;
+	*at = tracker->moment_stamp;
+	tracker->moment_bytes = tracker->bytes;
+	tracker->moment_stamp = stamp;
 }
 
 /* Returns the highest sum since the last split, and begins the next interval. */

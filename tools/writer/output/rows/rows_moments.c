@@ -50,6 +50,8 @@ static void make_columns(Torsh__Moments *row, struct rows_memory *memory, uint32
 	ROWS_COLUMN(memory, row, n_stacks, n);
 	ROWS_COLUMN(memory, row, n_steps, n);
 	ROWS_COLUMN(memory, row, resident_bytes, n);
+	ROWS_COLUMN(memory, row, highest_bytes, n);
+	ROWS_COLUMN(memory, row, highest_ns, n);
 	ROWS_COLUMN(memory, row, stack, n_sites);
 	ROWS_COLUMN(memory, row, stack_bytes, n_sites);
 	ROWS_COLUMN(memory, row, stack_blocks, n_sites);
@@ -66,6 +68,8 @@ static void put_moment(Torsh__Moments *row, uint32_t i, const struct target *tar
 	row->blocks[i] = moment->n;
 	row->n_steps[i] = moment->n_steps;
 	row->resident_bytes[i] = moment->resident_bytes;
+	row->highest_bytes[i] = moment->highest_bytes;
+	row->highest_ns[i] = torsh_clock_to_ns(&target->state.clock, moment->highest_stamp);
 }
 
 static uint32_t put_sites(Torsh__Moments *row, uint32_t at, const struct heap *heap,

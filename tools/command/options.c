@@ -104,7 +104,8 @@ static const struct argp_option options_window[] = {
 	{"since", KEY_SINCE, "MARK", 0,
 	 "only what was allocated since the program set this mark, for the first time", 1},
 	{"older-than", KEY_OLDER_THAN, "AGE", 0,
-	 "only what was that old when the process ended: 10s, or 3steps: from before the last 3", 1},
+	 "only what was that old when the process ended: 10s, or 3steps: from before the last 3",
+	 1},
 	{0},
 };
 

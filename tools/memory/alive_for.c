@@ -75,7 +75,7 @@ static void see_moments(struct sparse_array *all, const struct memory_moments *m
 	}
 }
 
-/* Blocks that live at the end, and were allocated before the limit and between it and the moment. */
+/* Blocks that live at the end: from before the limit, and from between it and the moment. */
 struct parts {
 	uint64_t bytes, blocks, young_bytes, young_blocks;
 };

@@ -204,7 +204,8 @@ struct recorded_moment {
 	uint64_t n_steps; /* that had begun, at the end of a step; 0: not known */
 	uint64_t joint_bytes; /* of the heap and devices, at their peak; else 0 */
 	bool has_highest;
-	uint64_t highest_bytes, highest_ns; /* of the heap since the moment before, if has_highest */
+	/* of the heap since the moment before; valid if has_highest */
+	uint64_t highest_bytes, highest_ns;
 	uint64_t resident_bytes; /* as sampled, at a moment when most was resident; else 0 */
 	uint64_t at_ns, bytes, blocks;
 	/* By stack, from this moment on: of the stacks that changed since the previous one. */

@@ -67,6 +67,26 @@ struct peak_options {
 	struct moments_request moments;
 };
 
+static void check_peak(const struct peak_options *own, struct argp_state *state)
+{
+	const struct moments_request *moments = &own->moments;
+
+	if (moments->has_age && moments->since.kind)
+		argp_error(state, "--since shows changes, which have no age");
+	if (own->device && (moments->since.kind || moments->from.kind || moments->to.kind ||
+			    moments->window.is_some || moments->has_age))
+		argp_error(state, "--device shows single moments: by --at, --step or --mark");
+	if (own->device && strcmp(own->device, "all") == 0 && moments->at.kind)
+		argp_error(state, "--device all shows the peak only");
+	if (moments->at.kind && (moments->since.kind || moments->to.kind))
+		argp_error(state, "--at, --step and --mark stand alone");
+	if ((moments->since.kind || moments->at.kind) &&
+	    (moments->from.kind || moments->window.is_some))
+		argp_error(
+			state,
+			"--from, --steps and --region choose the highest moment: no other can be chosen");
+}
+
 static error_t parse_peak(int key, char *argument, struct argp_state *state)
 {
 	struct peak_options *own = state->input;
@@ -111,21 +131,7 @@ static error_t parse_peak(int key, char *argument, struct argp_state *state)
 		moments->has_age = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (moments->has_age && moments->since.kind)
-			argp_error(state, "--since shows changes, which have no age");
-		if (own->device && (moments->since.kind || moments->from.kind || moments->to.kind ||
-				    moments->window.is_some || moments->has_age))
-			argp_error(state,
-				   "--device shows single moments: by --at, --step or --mark");
-		if (own->device && strcmp(own->device, "all") == 0 && moments->at.kind)
-			argp_error(state, "--device all shows the peak only");
-		if (moments->at.kind && (moments->since.kind || moments->to.kind))
-			argp_error(state, "--at, --step and --mark stand alone");
-		if ((moments->since.kind || moments->at.kind) &&
-		    (moments->from.kind || moments->window.is_some))
-			argp_error(
-				state,
-				"--from, --steps and --region choose the highest moment: no other can be chosen");
+		check_peak(own, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -199,8 +199,9 @@ static struct moment_request of_process(const struct process_moments *of,
 struct moment_request torsh_moments_request_of(const struct moments_view *view,
 					       const struct process_moments *of)
 {
-	return view->is_window ? (struct moment_request){0}
-			       : of_process(of, shown_request(view->request));
+	static const struct moment_request none;
+
+	return view->is_window ? none : of_process(of, shown_request(view->request));
 }
 
 bool torsh_moments_is_joint(const struct process_moments *of)

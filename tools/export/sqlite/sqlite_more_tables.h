@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The tables of memory over time, of leaks and of what devices waited for, in SQL: see sqlite_tables.h. */
+/* Further tables, as in sqlite_tables.h: memory over time, leaks, calls, waits and counters. */
 #ifndef TORSH_EXPORT_SQLITE_SQLITE_MORE_TABLES_H
 #define TORSH_EXPORT_SQLITE_SQLITE_MORE_TABLES_H
 

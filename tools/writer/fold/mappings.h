@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The address space that a process mapped with mmap, mremap, brk and shmat, by the stack that mapped it,
- * with its exact peak. A new mapping ends what it overlaps; lengths are rounded up to pages as the
- * kernel does. A mapping that mremap moves or grows belongs to the stack of the mremap; one that it
- * shrinks keeps its stack.
+ * The address space that a process mapped with mmap, mremap, brk and shmat, by the stack that
+ * mapped it, with its exact peak. A new mapping ends what it overlaps; lengths are rounded up to
+ * pages as the kernel does. A mapping that mremap moves or grows belongs to the stack of the
+ * mremap; one that it shrinks keeps its stack.
  */
 #ifndef TORSH_WRITER_FOLD_MAPPINGS_H
 #define TORSH_WRITER_FOLD_MAPPINGS_H

@@ -98,6 +98,12 @@ void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row
 /* Free what was loaded. */
 void torsh_load_forget_verdicts(struct recorded_verdicts *verdicts);
 
+/* Load a Residency row. */
+void torsh_load_residency(struct recording *recording, const Torsh__Residency *row);
+
+/* Free what was loaded. */
+void torsh_load_forget_accounts(struct recorded_process *process);
+
 /* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
 

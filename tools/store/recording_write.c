@@ -225,7 +225,7 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 		kinds |= CHUNK_TABLES;
 	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings ||
 	    chunk->n_threads || chunk->n_series || chunk->n_joint || chunk->n_growth ||
-	    chunk->n_moments || chunk->n_verdicts)
+	    chunk->n_moments || chunk->n_verdicts || chunk->n_residency)
 		kinds |= CHUNK_TOTALS;
 	if (chunk->n_events)
 		kinds |= CHUNK_EVENTS;

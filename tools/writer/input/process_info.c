@@ -163,11 +163,15 @@ static void read_optional(const char *text, struct process_status *status)
 {
 	static const char cpus[] = "\nCpus_allowed:\t";
 	const char *mask = strstr(text, cpus);
-	uint64_t swap_kib = 0;
+	uint64_t swap_kib = 0, table_kib = 0, hugetlb_kib = 0;
 
 	read_number(text, "\nSeccomp_filters:", &status->n_filters);
 	read_number(text, "\nVmSwap:", &swap_kib);
+	read_number(text, "\nVmPTE:", &table_kib);
+	read_number(text, "\nHugetlbPages:", &hugetlb_kib);
 	status->swap_bytes = swap_kib << 10;
+	status->page_table_bytes = table_kib << 10;
+	status->hugetlb_bytes = hugetlb_kib << 10;
 	status->n_cpus = mask ? count_bits(mask + sizeof(cpus) - 1) : 0;
 }
 

@@ -48,6 +48,7 @@ struct process_status {
 	/* in system calls; 0 before Linux 5.9 */
 	uint64_t n_filters;
 	uint64_t swap_bytes;
+	uint64_t page_table_bytes, hugetlb_bytes; /* neither is in rss_bytes */
 	uint32_t n_cpus; /* that its first thread may run on; 0: unknown */
 };
 

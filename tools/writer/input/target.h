@@ -27,6 +27,7 @@ enum target_fate {
 
 struct process_status;
 struct reachability;
+struct residency;
 
 /* Exact counts where blocks are sampled, from struct heap_counts. */
 struct target_heap_counts {
@@ -121,6 +122,7 @@ struct target {
 	uint32_t n_calls_taken; /* of the header's calls */
 	bool is_calling; /* the last one taken is not answered yet */
 	struct reachability *reachability; /* verdicts on its blocks; NULL: not judged yet */
+	struct residency *residency; /* who owns its resident memory; NULL: not looked at yet */
 	uint64_t n_written; /* number of events that were folded at the last checkpoint */
 };
 

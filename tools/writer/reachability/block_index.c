@@ -57,7 +57,7 @@ static void sort_by_digit(const struct indexed_block *from, struct indexed_block
 }
 
 /* By radix: tens of millions of blocks would take seconds by comparison. */
-static void sort_blocks(struct block_index *index)
+void torsh_block_index_sort(struct block_index *index)
 {
 	struct indexed_block *other = torsh_memory_alloc(((size_t)index->n + 1) * sizeof(*other));
 
@@ -112,7 +112,7 @@ static void enter_all(struct block_index *index)
 
 void torsh_block_index_end(struct block_index *index)
 {
-	sort_blocks(index);
+	torsh_block_index_sort(index);
 	enter_all(index);
 }
 

@@ -44,6 +44,9 @@ void torsh_block_index_destroy(struct block_index *index);
 void torsh_block_index_add(struct block_index *index, uint64_t address, uint64_t size,
 			   uint32_t site);
 
+/* Put the blocks in the order of addresses, for who reads only that: no address is found. */
+void torsh_block_index_sort(struct block_index *index);
+
 /* Call after the last block: only then addresses are found. */
 void torsh_block_index_end(struct block_index *index);
 

@@ -6,8 +6,6 @@
 
 #include "tools/base/containers/array.h"
 
-/* glibc's arenas but the main one have heaps that begin at multiples of this. */
-#define ARENA_BYTES (UINT64_C(64) << 20)
 /* sizeof(struct heap_info), where an arena's own heap goes on with its state; from 2.35 on more */
 #define ARENA_STATE_MIN 0x20u
 #define ARENA_STATE_MAX 0x40u
@@ -65,19 +63,16 @@ uint32_t torsh_heap_ranges_from(const struct heap_ranges *ranges, uint64_t addre
 	return from;
 }
 
-/*
- * Returns whether an arena's heap begins there, by its struct heap_info: the arena's state, the
- * heap before this one, and the heap's size.
- */
-static bool is_arena(const struct memory_reader *reader, uint64_t at)
+/* By its struct heap_info: the arena's state, the heap before this one, and the heap's size. */
+bool torsh_heap_is_arena(const struct memory_reader *reader, uint64_t at)
 {
 	uint64_t state = torsh_memory_word(reader, at);
 	uint64_t before = torsh_memory_word(reader, at + 8);
 	uint64_t size = torsh_memory_word(reader, at + 16);
-	uint64_t offset = state % ARENA_BYTES;
+	uint64_t offset = state % HEAP_ARENA_BYTES;
 
 	return offset >= ARENA_STATE_MIN && offset <= ARENA_STATE_MAX &&
-	       before % ARENA_BYTES == 0 && size && size <= ARENA_BYTES &&
+	       before % HEAP_ARENA_BYTES == 0 && size && size <= HEAP_ARENA_BYTES &&
 	       size % reader->page_bytes == 0;
 }
 
@@ -90,11 +85,11 @@ struct arena_search {
 static bool is_in_arena(struct arena_search *last, const struct memory_areas *areas,
 			const struct memory_reader *reader, uint64_t address)
 {
-	uint64_t at = address / ARENA_BYTES * ARENA_BYTES;
+	uint64_t at = address / HEAP_ARENA_BYTES * HEAP_ARENA_BYTES;
 
 	if (at != last->at)
 		*last = (struct arena_search){at, torsh_memory_areas_find(areas, at) &&
-							  is_arena(reader, at)};
+							  torsh_heap_is_arena(reader, at)};
 	return last->is_arena;
 }
 
@@ -119,9 +114,9 @@ void torsh_heap_ranges_find(struct heap_ranges *ranges, const struct memory_area
 			torsh_heap_ranges_add(ranges, area->begin, area->end);
 		else if (is_in_arena(&arena, areas, reader, at))
 			torsh_heap_ranges_add(ranges, arena.at,
-					      area->end < arena.at + ARENA_BYTES
+					      area->end < arena.at + HEAP_ARENA_BYTES
 						      ? area->end
-						      : arena.at + ARENA_BYTES);
+						      : arena.at + HEAP_ARENA_BYTES);
 		else
 			torsh_heap_ranges_add(ranges, at / page * page,
 					      (end + page - 1) / page * page);

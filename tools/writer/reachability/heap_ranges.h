@@ -6,6 +6,7 @@
 #ifndef TORSH_WRITER_REACHABILITY_HEAP_RANGES_H
 #define TORSH_WRITER_REACHABILITY_HEAP_RANGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,12 @@ struct heap_ranges {
 	uint32_t n;
 	size_t capacity;
 };
+
+/* glibc's arenas but the main one have heaps that begin at multiples of this. */
+#define HEAP_ARENA_BYTES (UINT64_C(64) << 20)
+
+/* Returns whether the heap of such an arena begins there. */
+bool torsh_heap_is_arena(const struct memory_reader *reader, uint64_t at);
 
 /*
  * Find them from the blocks: what brk grows, glibc's other arenas, and the pages of all other

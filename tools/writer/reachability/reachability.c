@@ -307,14 +307,16 @@ static bool has_gone_on(const struct target *target)
 }
 
 /* Its threads are stopped, and everything is folded. */
-static void judge_now(struct target *target, bool is_begin)
+static void judge_now(struct target *target, const struct judging_request *request)
 {
 	struct reachability *reachability = target->reachability;
 	struct block_index *index = torsh_memory_new(1, sizeof(*index));
 	struct verdicts verdicts = {0};
 	int error;
 
-	if (is_begin)
+	if (request->held)
+		request->held(request->context, target);
+	if (request->is_begin)
 		free_before(reachability);
 	if (!reachability->before)
 		torsh_holders_free(&reachability->holders);
@@ -326,7 +328,7 @@ static void judge_now(struct target *target, bool is_begin)
 		give_reason(reachability, "its memory can't be read", error);
 	} else if (has_gone_on(target)) {
 		give_reason(reachability, "it went on while its memory was read", 0);
-	} else if (is_begin) {
+	} else if (request->is_begin) {
 		reachability->has_begin = true;
 		reachability->before = index;
 		reachability->verdicts_before = verdicts;
@@ -406,7 +408,7 @@ static enum judging try_again(struct target *target)
 	return JUDGING_IS_DONE;
 }
 
-enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint64_t left_bytes)
+enum judging torsh_reachability_judge(struct target *target, const struct judging_request *request)
 {
 	struct reachability *reachability = target->reachability;
 	uint64_t now_ns = torsh_clock_monotonic_ns();
@@ -414,12 +416,12 @@ enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint
 	if (!reachability)
 		reachability = target->reachability = torsh_memory_new(1, sizeof(*reachability));
 	if (!reachability->is_held) {
-		const char *reason = why_not(target, left_bytes);
+		const char *reason = why_not(target, request->left_bytes);
 
 		if (reason)
 			give_reason(reachability, reason, 0);
 		else
-			reachability->n_python_max = python_max(target, left_bytes);
+			reachability->n_python_max = python_max(target, request->left_bytes);
 		if (!reason && now_ns < reachability->retry_ns)
 			return JUDGING_WAITS;
 		return !reason && hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
@@ -428,7 +430,7 @@ enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint
 		return goes_on(target, now_ns) ? JUDGING_WAITS : try_again(target);
 	if (is_reallocating(target))
 		return try_again(target);
-	judge_now(target, is_begin);
+	judge_now(target, request);
 	let_go(target);
 	reachability->n_tries = 0;
 	return JUDGING_IS_DONE;

@@ -64,12 +64,16 @@ enum judging {
 	JUDGING_IS_DONE, /* with or without a result */
 };
 
-/*
- * The process waits for its verdicts: call in each pass until it is done. is_begin: its exit
- * begins, and what it frees from now on is counted apart later. left_bytes is the memory that the
- * writer may still take.
- */
-enum judging torsh_reachability_judge(struct target *target, bool is_begin, uint64_t left_bytes);
+struct judging_request {
+	bool is_begin; /* its exit begins: what it frees from now on is counted apart later */
+	uint64_t left_bytes; /* memory that the writer may still take */
+	/* called once its threads are stopped and everything is folded; NULL: nothing else is due */
+	void (*held)(void *context, struct target *target);
+	void *context;
+};
+
+/* The process waits for its verdicts: call in each pass until it is done. */
+enum judging torsh_reachability_judge(struct target *target, const struct judging_request *request);
 
 /* Let stopped threads go on, and free everything. reachability may be NULL. */
 void torsh_reachability_destroy(struct reachability *reachability);

@@ -152,6 +152,10 @@ uint32_t torsh_rows_put_window_peak(Torsh__WindowPeak *row, struct rows_memory *
 void torsh_rows_append_verdicts(struct recording_file *file, const struct target *target,
 				enum recording_priority priority);
 
+/* Write the accounts of its resident memory; is_all: also those that are in the file. */
+void torsh_rows_append_residency(struct recording_file *file, const struct target *target,
+				 enum recording_priority priority, bool is_all);
+
 /*
  * Copy the ring consumers' current values of running threads into the thread rows; changed rows are
  * marked.

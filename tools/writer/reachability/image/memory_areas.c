@@ -58,22 +58,47 @@ static char *path_of(const struct memory_areas *areas, const struct memory_area 
 	return NULL;
 }
 
-static bool is_number_of(const char *line, const char *name)
+/* Add a line's KiB to the sum of bytes if it has that name. */
+static bool take_bytes(const char *line, const char *name, uint64_t *bytes)
 {
 	size_t n = strlen(name);
 
-	return !strncmp(line, name, n) && strtoull(line + n, NULL, 10);
+	if (strncmp(line, name, n) != 0)
+		return false;
+	*bytes += strtoull(line + n, NULL, 10) << 10;
+	return true;
+}
+
+static void take_huge_bytes(struct memory_area *area, const char *line)
+{
+	if (take_bytes(line, "AnonHugePages:", &area->huge_bytes) ||
+	    take_bytes(line, "ShmemPmdMapped:", &area->huge_bytes))
+		return;
+	take_bytes(line, "FilePmdMapped:", &area->huge_bytes);
 }
 
 /* Add what a line below the area's has. */
 static void add_detail(struct memory_area *area, const char *line)
 {
-	if (is_number_of(line, area->is_file ? "Anonymous:" : "Rss:") ||
-	    is_number_of(line, "Swap:"))
-		area->has_own_pages = true;
+	if (take_bytes(line, "Rss:", &area->rss_bytes))
+		area->has_own_pages |= !area->is_file && area->rss_bytes;
+	else if (take_bytes(line, "Anonymous:", &area->own_bytes))
+		area->has_own_pages |= area->is_file && area->own_bytes;
+	else if (take_bytes(line, "Swap:", &area->swap_bytes))
+		area->has_own_pages |= area->swap_bytes != 0;
+	else if (take_bytes(line, "Pss:", &area->pss_bytes))
+		return;
 	else if (!strncmp(line, "VmFlags:", 8) && !area->is_file)
 		area->is_agents |= strstr(line, WIPED_ON_FORK) ||
 				   (strstr(line, NOT_RESERVED) && strstr(line, NOT_DUMPED));
+	else
+		take_huge_bytes(area, line);
+}
+
+/* Areas begin with a hexadecimal number, the lines below them with a name. */
+static bool is_detail(const char *line)
+{
+	return *line >= 'A' && *line <= 'Z';
 }
 
 void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
@@ -83,17 +108,21 @@ void torsh_memory_areas_add_line(struct memory_areas *areas, const char *line,
 	char permissions[5];
 	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &area.begin,
-		   &area.end, permissions, &area.file_offset, &at) < 4) {
-		if (areas->n)
-			add_detail(&areas->items[areas->n - 1], line);
+	if (is_detail(line) && areas->n) {
+		add_detail(&areas->items[areas->n - 1], line);
 		return;
 	}
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &area.begin,
+		   &area.end, permissions, &area.file_offset, &at) < 4)
+		return;
 	line += at;
 	area.is_readable = permissions[0] == 'r';
 	area.is_writable = permissions[1] == 'w';
 	area.is_shared = permissions[3] == 's';
+	area.is_executable = permissions[2] == 'x';
 	area.is_file = *line == '/';
+	area.is_stack = !strncmp(line, "[stack]", 7);
+	area.is_kernels = !strncmp(line, "[v", 2) || !strncmp(line, "[uprobes]", 9);
 	area.is_brk_heap = !strncmp(line, "[heap]", 6);
 	area.is_device = is_device(line) || !strncmp(line, "[v", 2);
 	area.path = path_of(areas, &area, line);

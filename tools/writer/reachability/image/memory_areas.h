@@ -24,6 +24,12 @@ struct memory_area {
 	/* of the file, also of data of a module that are not in it; NULL: none. The areas own it */
 	char *path;
 	uint64_t file_offset; /* of begin */
+	bool is_executable;
+	bool is_stack; /* the first thread's */
+	bool is_kernels; /* of the kernel's own: "[vdso]" and others */
+	uint64_t rss_bytes, pss_bytes, swap_bytes;
+	uint64_t own_bytes; /* of rss_bytes: anonymous */
+	uint64_t huge_bytes; /* of rss_bytes: in huge pages */
 };
 
 struct memory_areas {

@@ -182,6 +182,7 @@ static struct target_pass drain_all(struct drain *drain)
 		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 		if (next_watch_ns < drain->pace.next_watch_ns)
 			drain->pace.next_watch_ns = next_watch_ns;
+		torsh_drain_check_residency(drain, target, now);
 		torsh_fork_ancestry_inherit(&drain->ancestry, target);
 		if (!target->is_drained)
 			pass = torsh_target_drain(target, now, PACE_BUDGET);

@@ -128,12 +128,57 @@ void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
 
 /* ---- exits ----------------------------------------------------------------------------------- */
 
-/* Returns true when the target's blocks are judged, or that was given up. */
-static bool judge(struct drain *drain, struct target *target, bool is_begin)
+static struct residency_moment residency_moment(const struct drain *drain, struct target *target)
 {
 	struct memory_left left = torsh_memory_limit_left(&drain->memory_limit);
+	uint64_t now_ns = torsh_clock_monotonic_ns();
 
-	if (torsh_reachability_judge(target, is_begin, left.bytes) == JUDGING_IS_DONE)
+	return (struct residency_moment){
+		.target = target,
+		.targets = drain->targets,
+		.n_targets = drain->n_targets,
+		.at_ns = torsh_session_ns(&drain->session, now_ns),
+		.now_ns = now_ns,
+		.left_bytes = left.bytes,
+	};
+}
+
+void torsh_drain_check_residency(struct drain *drain, struct target *target, uint64_t now_ns)
+{
+	struct residency_moment moment;
+
+	if (!torsh_residency_is_due(target, &drain->residency_pace, now_ns))
+		return;
+	moment = residency_moment(drain, target);
+	torsh_residency_watch(&drain->residency_pace, &moment);
+}
+
+/* The target waits at its exit: account for its memory, before it gives that back. */
+static void account_at_exit(struct drain *drain, struct target *target, bool is_held)
+{
+	struct residency_moment moment = residency_moment(drain, target);
+
+	torsh_residency_exit(&drain->residency_pace, &moment, is_held);
+}
+
+static void account_held(void *context, struct target *target)
+{
+	account_at_exit(context, target, true);
+}
+
+enum judge_when { JUDGE_IN_RUN, JUDGE_AT_EXIT_BEGIN, JUDGE_AT_EXIT };
+
+/* Returns true when the target's blocks are judged, or that was given up. */
+static bool judge(struct drain *drain, struct target *target, enum judge_when when)
+{
+	const struct judging_request request = {
+		.is_begin = when == JUDGE_AT_EXIT_BEGIN,
+		.left_bytes = torsh_memory_limit_left(&drain->memory_limit).bytes,
+		.held = when == JUDGE_IN_RUN ? NULL : account_held,
+		.context = drain,
+	};
+
+	if (torsh_reachability_judge(target, &request) == JUDGING_IS_DONE)
 		return true;
 	drain->is_judging = true;
 	return false;
@@ -143,7 +188,7 @@ void torsh_drain_check_judged(struct drain *drain, struct target *target)
 {
 	if (!is_about(drain, target) || is_judged_for_request(drain, target))
 		return;
-	if (judge(drain, target, false))
+	if (judge(drain, target, JUDGE_IN_RUN))
 		target->reachability->judged_for = drain->judge_number;
 	/* The request is taken in the next pass. */
 	drain->is_judging = true;
@@ -151,8 +196,10 @@ void torsh_drain_check_judged(struct drain *drain, struct target *target)
 
 void torsh_drain_check_exit_begin(struct drain *drain, struct target *target)
 {
-	if (torsh_exit_begin_is_awaited(target) && judge(drain, target, true))
-		torsh_exit_begin_reply(target);
+	if (!torsh_exit_begin_is_awaited(target) || !judge(drain, target, JUDGE_AT_EXIT_BEGIN))
+		return;
+	account_at_exit(drain, target, false);
+	torsh_exit_begin_reply(target);
 }
 
 /* Returns true once the exiting process has its verdicts, or none are due. */
@@ -162,7 +209,7 @@ static bool is_judged(struct drain *drain, struct target *target)
 
 	if (!target->start.wants_verdicts || (reachability && reachability->is_done))
 		return true;
-	if (!judge(drain, target, false))
+	if (!judge(drain, target, JUDGE_AT_EXIT))
 		return false;
 	target->reachability->is_done = true;
 	return true;
@@ -176,6 +223,7 @@ void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 	if (target->number == drain->exiting || !torsh_exit_reply_is_awaited(target) ||
 	    !is_judged(drain, target))
 		return;
+	account_at_exit(drain, target, false);
 	if (drain->exiting || target->pid != drain->options.first_pid) {
 		torsh_exit_reply_send(target, "");
 		return;

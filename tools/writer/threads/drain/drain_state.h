@@ -18,6 +18,7 @@
 #include "tools/writer/input/status_reader.h"
 #include "tools/writer/output/checkpoints.h"
 #include "tools/writer/output/symbol_book.h"
+#include "tools/writer/residency/residency.h"
 #include "tools/writer/threads/drain/drain.h"
 #include "tools/writer/threads/drain/file_calls.h"
 #include "tools/writer/threads/drain/out_of_memory.h"
@@ -56,6 +57,7 @@ struct drain {
 	struct memory_limit memory_limit;
 	struct shortage shortage;
 	struct pace pace;
+	struct residency_pace residency_pace;
 	uint64_t next_memory_check_ns;
 	/* the number of the first process while it waits at its exit; 0: it does not */
 	uint32_t exiting;
@@ -96,6 +98,9 @@ void torsh_drain_check_judged(struct drain *drain, struct target *target);
  * the first process.
  */
 void torsh_drain_check_exit_wait(struct drain *drain, struct target *target);
+
+/* Account for the target's resident memory if that is due. */
+void torsh_drain_check_residency(struct drain *drain, struct target *target, uint64_t now_ns);
 
 /* Queue an internal request if the target waits for the answer to a call by torsh.h. */
 void torsh_drain_check_call(struct drain *drain, struct target *target);

@@ -64,6 +64,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	if (is_first)
 		torsh_checkpoints_end(&drain->checkpoints, torsh_clock_monotonic_ns(), 0);
 	torsh_view_attach(&target->view);
+	torsh_residency_begin(&drain->residency_pace, target, torsh_clock_monotonic_ns());
 }
 
 void torsh_drain_take_targets(struct drain *drain)
@@ -141,6 +142,7 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 	torsh_fork_ancestry_end(&drain->ancestry, target);
 	torsh_status_reader_remove(drain->status_reader, target);
 	torsh_reachability_destroy(target->reachability);
+	torsh_residency_destroy(target->residency);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */

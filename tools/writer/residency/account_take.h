@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Takes an account of a target's resident memory, from outside of it. */
+#ifndef TORSH_WRITER_RESIDENCY_ACCOUNT_TAKE_H
+#define TORSH_WRITER_RESIDENCY_ACCOUNT_TAKE_H
+
+#include "tools/writer/residency/account.h"
+#include "tools/writer/residency/page_runs.h"
+
+struct target;
+
+struct account_source {
+	const struct target *target;
+	/* that it was forked from, if that is still being recorded; else NULL */
+	const struct target *parent;
+	/* anonymous pages when its fork was seen; NULL: it is no fork, or they are not known */
+	const struct page_runs *inherited;
+	uint64_t left_bytes; /* memory that the writer may still take */
+};
+
+/*
+ * Take an account; what it contained is freed. Returns 0, or -errno without one: the process has
+ * ended, or the system forbids to read its memory.
+ */
+int torsh_account_take(struct account *account, const struct account_source *source);
+
+/* Read the anonymous pages of a process that has just been forked. Returns 0 or -errno. */
+int torsh_account_inherited(struct page_runs *inherited, const struct target *target);
+
+#endif

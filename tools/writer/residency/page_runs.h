@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Which pages of another process's area are its own and in memory: /proc/PID/pagemap. */
+#ifndef TORSH_WRITER_RESIDENCY_PAGE_RUNS_H
+#define TORSH_WRITER_RESIDENCY_PAGE_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pages beside each other with the same use. */
+struct page_run {
+	uint64_t begin, end;
+	bool is_shared; /* with another process, or the kernel's page of zeros */
+};
+
+struct page_runs {
+	struct page_run *items;
+	uint32_t n;
+	size_t capacity;
+	uint64_t bytes;
+};
+
+/* Add the anonymous pages from begin to end that are in memory. Returns 0 or -errno. */
+int torsh_page_runs_read(struct page_runs *runs, int pagemap_fd, uint64_t begin, uint64_t end,
+			 uint64_t page_bytes);
+
+/*
+ * Remove pages until no more than so many bytes are left: first shared ones, because pages of zeros
+ * are no part of the resident set, and can't be told from them.
+ */
+void torsh_page_runs_limit(struct page_runs *runs, uint64_t bytes);
+
+/* Returns the number of the first run that ends behind the address; n if there is none. */
+uint32_t torsh_page_runs_from(const struct page_runs *runs, uint64_t address);
+
+/* Empty the list and keep its memory. */
+void torsh_page_runs_clear(struct page_runs *runs);
+
+/* Free the list. */
+void torsh_page_runs_free(struct page_runs *runs);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/residency/residency.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tools/base/memory.h"
+#include "tools/writer/input/target.h"
+
+#define COST_FACTOR 100u /* an account may take one part of so many of the time */
+#define RISE_BYTES (UINT64_C(4) << 20)
+#define RISE_SHARE 20u /* a twentieth */
+/* A smaller change is accounted for when so much more time has passed. */
+#define SMALL_EVERY_NS UINT64_C(5000000000)
+#define CHANGE_EVERY_NS UINT64_C(1000000000)
+#define ONCE_CPU_NS UINT64_C(5000000000)
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static struct residency *residency_of(struct target *target)
+{
+	if (!target->residency)
+		target->residency = torsh_memory_new(1, sizeof(*target->residency));
+	return target->residency;
+}
+
+static uint64_t least_rise(uint64_t bytes)
+{
+	return bytes / RISE_SHARE > RISE_BYTES ? bytes / RISE_SHARE : RISE_BYTES;
+}
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+bool torsh_residency_is_due(const struct target *target, const struct residency_pace *pace,
+			    uint64_t now_ns)
+{
+	const struct residency *residency = target->residency;
+	uint64_t rss = target->state.rss_bytes, peak, last, since;
+
+	if (!rss || now_ns < pace->next_ns || target->is_drained)
+		return false;
+	if (!residency)
+		return true;
+	if (residency->has_end || residency->error)
+		return false;
+	last = residency->accounts[ACCOUNT_LAST].status_bytes;
+	peak = residency->accounts[ACCOUNT_FORMER].status_bytes;
+	peak = peak > last ? peak : last;
+	since = now_ns - residency->last_ns;
+	if (rss > peak)
+		return rss - peak >= least_rise(peak) || since >= SMALL_EVERY_NS;
+	return since >= CHANGE_EVERY_NS &&
+	       (rss > last ? rss - last : last - rss) >= least_rise(last);
+}
+
+/* ---- the session's sum ----------------------------------------------------------------------- */
+
+static void add_rollup(struct account *account, const struct target *target)
+{
+	char path[64], *line = NULL;
+	unsigned long long rss_kib, pss_kib;
+	size_t capacity = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)target->pid);
+	in = fopen(path, "re");
+	if (!in)
+		return;
+	while (getline(&line, &capacity, in) > 0) {
+		if (sscanf(line, "Rss: %llu", &rss_kib) == 1) {
+			account->tree_rss_bytes += rss_kib << 10;
+			account->n_tree++;
+		} else if (sscanf(line, "Pss: %llu", &pss_kib) == 1) {
+			account->tree_pss_bytes += pss_kib << 10;
+		}
+	}
+	free(line);
+	fclose(in);
+}
+
+static void add_tree(struct account *account, const struct residency_moment *moment)
+{
+	account->tree_rss_bytes = account->rss_bytes;
+	account->tree_pss_bytes = account->pss_bytes;
+	account->n_tree = 1;
+	for (uint32_t i = 0; i < moment->n_targets; i++) {
+		const struct target *other = moment->targets[i];
+
+		if (other != moment->target && !other->is_drained && other->pidfd >= 0)
+			add_rollup(account, other);
+	}
+}
+
+/* ---- one account ----------------------------------------------------------------------------- */
+
+static const struct target *parent_of(const struct residency_moment *moment)
+{
+	const struct target *target = moment->target;
+
+	for (uint32_t i = 0; target->parent_number && i < moment->n_targets; i++) {
+		/* Stacks are numbered as in the target only in the same tables. */
+		if (moment->targets[i]->number == target->parent_number &&
+		    moment->targets[i]->state.tables == target->state.tables)
+			return moment->targets[i];
+	}
+	return NULL;
+}
+
+/* Returns the CPU time that it took. */
+static uint64_t take(struct account *account, const struct residency_moment *moment)
+{
+	struct residency *residency = residency_of(moment->target);
+	const struct account_source source = {
+		.target = moment->target,
+		.parent = residency->has_inherited ? parent_of(moment) : NULL,
+		.inherited = residency->has_inherited ? &residency->inherited : NULL,
+		.left_bytes = moment->left_bytes,
+	};
+	uint64_t begin = cpu_ns();
+
+	residency->error = -torsh_account_take(account, &source);
+	residency->last_ns = moment->now_ns;
+	if (!residency->error)
+		add_tree(account, moment);
+	account->at_ns = moment->at_ns;
+	account->cpu_ns = cpu_ns() - begin;
+	return account->cpu_ns;
+}
+
+static void keep(struct residency *residency, struct account *account, int which)
+{
+	torsh_account_free(&residency->accounts[which]);
+	residency->accounts[which] = *account;
+	residency->is_there[which] = residency->is_changed[which] = true;
+	*account = (struct account){0};
+}
+
+/* The last account gives way to this one, and stays if it is the highest so far. */
+static void keep_last(struct residency *residency, struct account *account)
+{
+	const struct account *former = &residency->accounts[ACCOUNT_FORMER];
+	struct account *last = &residency->accounts[ACCOUNT_LAST];
+
+	if (residency->is_there[ACCOUNT_LAST] && last->rss_bytes > former->rss_bytes)
+		keep(residency, last, ACCOUNT_FORMER);
+	keep(residency, account, ACCOUNT_LAST);
+}
+
+/* What is read once of a process may take more, up to some seconds in a session. */
+static bool may_take_once(const struct residency_pace *pace, uint64_t now_ns)
+{
+	return pace->once_cpu_ns < ONCE_CPU_NS || now_ns >= pace->next_ns;
+}
+
+static void count_once(struct residency_pace *pace, uint64_t now_ns, uint64_t cost)
+{
+	pace->once_cpu_ns += cost;
+	if (pace->once_cpu_ns >= ONCE_CPU_NS)
+		pace->next_ns = now_ns + cost * COST_FACTOR;
+}
+
+void torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment)
+{
+	struct account account = {0};
+	struct residency *residency = residency_of(moment->target);
+	uint64_t cost = take(&account, moment);
+
+	pace->next_ns = moment->now_ns + cost * COST_FACTOR;
+	if (residency->error)
+		torsh_account_free(&account);
+	else
+		keep_last(residency, &account);
+}
+
+void torsh_residency_exit(struct residency_pace *pace, const struct residency_moment *moment,
+			  bool is_held)
+{
+	struct residency *residency = residency_of(moment->target);
+	struct account account = {0};
+	uint64_t cost;
+
+	if (residency->has_end || !may_take_once(pace, moment->now_ns))
+		return;
+	residency->has_end = true;
+	cost = take(&account, moment);
+	count_once(pace, moment->now_ns, cost);
+	if (residency->error) {
+		torsh_account_free(&account);
+		return;
+	}
+	account.is_at_end = true;
+	account.is_held = is_held;
+	keep_last(residency, &account);
+}
+
+void torsh_residency_begin(struct residency_pace *pace, struct target *target, uint64_t now_ns)
+{
+	struct residency *residency;
+	uint64_t begin = cpu_ns();
+
+	if (!target->inheritance.is_fork || !may_take_once(pace, now_ns))
+		return;
+	residency = residency_of(target);
+	residency->has_inherited = !torsh_account_inherited(&residency->inherited, target);
+	count_once(pace, now_ns, cpu_ns() - begin);
+}
+
+void torsh_residency_destroy(struct residency *residency)
+{
+	if (!residency)
+		return;
+	for (int i = 0; i < N_ACCOUNTS; i++)
+		torsh_account_free(&residency->accounts[i]);
+	torsh_page_runs_free(&residency->inherited);
+	free(residency);
+}

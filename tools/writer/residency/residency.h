@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * When a target's resident memory is accounted for: when the set has grown, when it has changed
+ * since, and at its exit. Owned by the drain thread. Accounts in the run take at most a hundredth
+ * of the time since the session's last one.
+ */
+#ifndef TORSH_WRITER_RESIDENCY_RESIDENCY_H
+#define TORSH_WRITER_RESIDENCY_RESIDENCY_H
+
+#include "tools/writer/residency/account_take.h"
+
+/* The last one, and the highest one before it. */
+enum { ACCOUNT_LAST, ACCOUNT_FORMER, N_ACCOUNTS };
+
+/* Of one target. */
+struct residency {
+	struct account accounts[N_ACCOUNTS];
+	bool is_there[N_ACCOUNTS], is_changed[N_ACCOUNTS]; /* since it was written */
+	bool has_end; /* accounted for at the exit, or that was tried */
+	bool is_error_written;
+	int error; /* why the last account was not taken; 0: it was */
+	uint64_t last_ns; /* of the last account; monotonic */
+	struct page_runs inherited;
+	bool has_inherited; /* it was read */
+};
+
+/* What accounts may take, of all targets. */
+struct residency_pace {
+	uint64_t next_ns; /* no account in the run before that; monotonic */
+	uint64_t once_cpu_ns; /* what those at exits, and looks at forks, took */
+};
+
+/* Where an account is taken from, and when. */
+struct residency_moment {
+	struct target *target;
+	struct target *const *targets; /* all that are being recorded */
+	uint32_t n_targets;
+	uint64_t at_ns, now_ns; /* session time, and monotonic */
+	uint64_t left_bytes;
+};
+
+/* Returns whether an account is due in the run. */
+bool torsh_residency_is_due(const struct target *target, const struct residency_pace *pace,
+			    uint64_t now_ns);
+
+/* Take an account in the run. */
+void torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment);
+
+/*
+ * The target waits at its exit: take its last account, unless there is one from there. is_held: its
+ * threads are stopped, and its events folded.
+ */
+void torsh_residency_exit(struct residency_pace *pace, const struct residency_moment *moment,
+			  bool is_held);
+
+/* The target begins: read what it inherited if it is a fork. */
+void torsh_residency_begin(struct residency_pace *pace, struct target *target, uint64_t now_ns);
+
+/* Free it; NULL is ignored. */
+void torsh_residency_destroy(struct residency *residency);
+
+#endif

@@ -58,7 +58,7 @@ def run_beside(strike, n_blocks=2_000_000, how="return", **variables):
 
 def expect_reported(output, why):
     """Every report begins with what is missing, none calls itself complete, and a check fails unless that is allowed."""
-    for command in ("leaks", "peak", "report", "ops", "regions", "steps", "modules", "kernels", "tensors", "whatif"):
+    for command in ("leaks", "peak", "report", "ops", "regions", "steps", "modules", "kernels", "tensors", "whatif", "rss"):
         first = torsh(command, output).splitlines()[0]
         assert first.startswith("Incomplete: ") and why in first, f"torsh {command} begins with {first!r}"
         expect_equal(read_report(command, output)["recording"]["complete"], False, f"{command}: complete")

@@ -15,6 +15,7 @@
 	COMMAND(open, "which commands show most of a recording")              \
 	COMMAND(leaks, "blocks that were not freed")                          \
 	COMMAND(peak, "who held memory when most was in use")                 \
+	COMMAND(rss, "who owned the resident memory, page by page")           \
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")         \
 	COMMAND(steps, "how long each step of a training took")               \
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \

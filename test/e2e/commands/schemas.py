@@ -70,7 +70,7 @@ def documents():
     expect_equal(result.returncode, 0, "status")
     steps, _ = made(ranks=2, operators=OPERATORS)
     found = {name: [json.loads(torsh(name, output, "--json")) for output in (heap, steps)]
-             for name in ("report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "whatif")}
+             for name in ("report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss")}
     found["leaks-growth"] = [json.loads(torsh("leaks", "--growth", "--json", output)) for output in (heap, steps)]
     found["peak-moments"] = [json.loads(torsh("peak", output, *arguments, "--json")) for output in (heap, steps)
                              for arguments in (("--at", "1s"), ("--since", "start"), ("--from", "0"))]

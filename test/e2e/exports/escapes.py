@@ -31,6 +31,7 @@ READERS = {
     "kernels": [[], ["--counters"]],
     "tensors": [[]],
     "whatif": [[]],
+    "rss": [[], ["--at", "end"]],
     "regions": [[]],
     "dump": [[]],
     "check": [["--max-leak", "1"], ["--max-peak", "1", "--max-device-peak", "1", "--max-device-time", "1us"]],

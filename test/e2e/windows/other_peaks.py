@@ -43,7 +43,7 @@ def resident_until(target, least):
 
 @case
 def who_held_the_heap_when_most_was_resident():
-    with Target([PROGRAMS / "resident"]) as target:
+    with Target([PROGRAMS / "written_pages"]) as target:
         target.send("e")
         target.send("t")
         report = resident_until(target, 64 * MIB)
@@ -68,7 +68,7 @@ def who_held_the_heap_when_most_was_resident():
 @case
 def of_many_samples_only_the_highest_is_kept():
     output = None
-    with Target([PROGRAMS / "resident"]) as target:
+    with Target([PROGRAMS / "written_pages"]) as target:
         for i in range(3):
             target.send("t")
             resident_until(target, (i + 1) * 64 * MIB)

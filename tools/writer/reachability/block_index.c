@@ -68,7 +68,7 @@ void torsh_block_index_sort(struct block_index *index)
 		other = index->blocks;
 		index->blocks = sorted;
 	}
-	index->capacity = index->n + 1;
+	index->capacity = index->n; /* of either, at least */
 	free(other);
 }
 

@@ -8,10 +8,13 @@
 
 struct target;
 
+#define ANCESTORS_MAX 8u
+
 struct account_source {
 	const struct target *target;
-	/* that it was forked from, if that is still being recorded; else NULL */
-	const struct target *parent;
+	/* that it was forked from, then what that one was forked from, as far as they still run */
+	const struct target *ancestors[ANCESTORS_MAX];
+	uint32_t n_ancestors;
 	/* anonymous pages when its fork was seen; NULL: it is no fork, or they are not known */
 	const struct page_runs *inherited;
 	uint64_t left_bytes; /* memory that the writer may still take */

@@ -114,15 +114,21 @@ static int compare_regions(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
+static void sort(struct mapped_regions *mapped)
+{
+	if (mapped->n)
+		qsort(mapped->items, mapped->n, sizeof(*mapped->items), compare_regions);
+}
+
 void torsh_mapped_regions_collect(struct mapped_regions *mapped, struct account *account,
 				  const struct account_source *source)
 {
 	collect(mapped, account, source->target);
-	if (!source->parent)
-		return;
-	collect(mapped, account, source->parent);
-	if (mapped->n)
-		qsort(mapped->items, mapped->n, sizeof(*mapped->items), compare_regions);
+	for (uint32_t i = 0; i < source->n_ancestors; i++) {
+		sort(mapped);
+		collect(mapped, account, source->ancestors[i]);
+	}
+	sort(mapped);
 }
 
 void torsh_mapped_regions_free(struct mapped_regions *mapped)

@@ -102,31 +102,41 @@ static void add_tree(struct account *account, const struct residency_moment *mom
 
 /* ---- one account ----------------------------------------------------------------------------- */
 
-static const struct target *parent_of(const struct residency_moment *moment)
+static const struct target *find(const struct residency_moment *moment, uint32_t number)
 {
-	const struct target *target = moment->target;
-
-	for (uint32_t i = 0; target->parent_number && i < moment->n_targets; i++) {
-		/* Stacks are numbered as in the target only in the same tables. */
-		if (moment->targets[i]->number == target->parent_number &&
-		    moment->targets[i]->state.tables == target->state.tables)
+	for (uint32_t i = 0; number && i < moment->n_targets; i++) {
+		if (moment->targets[i]->number == number)
 			return moment->targets[i];
 	}
 	return NULL;
+}
+
+/* Stacks are numbered as in the target only in the same tables. */
+static void find_ancestors(struct account_source *source, const struct residency_moment *moment)
+{
+	const struct target *target = moment->target, *parent;
+
+	while (source->n_ancestors < ANCESTORS_MAX &&
+	       (parent = find(moment, target->parent_number)) &&
+	       parent->state.tables == moment->target->state.tables) {
+		source->ancestors[source->n_ancestors++] = parent;
+		target = parent;
+	}
 }
 
 /* Returns the CPU time that it took. */
 static uint64_t take(struct account *account, const struct residency_moment *moment)
 {
 	struct residency *residency = residency_of(moment->target);
-	const struct account_source source = {
+	struct account_source source = {
 		.target = moment->target,
-		.parent = residency->has_inherited ? parent_of(moment) : NULL,
 		.inherited = residency->has_inherited ? &residency->inherited : NULL,
 		.left_bytes = moment->left_bytes,
 	};
 	uint64_t begin = cpu_ns();
 
+	if (residency->has_inherited)
+		find_ancestors(&source, moment);
 	residency->error = -torsh_account_take(account, &source);
 	residency->last_ns = moment->now_ns;
 	if (!residency->error)

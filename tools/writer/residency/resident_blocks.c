@@ -64,6 +64,18 @@ void torsh_resident_blocks_end(struct resident_blocks *blocks)
 	torsh_block_index_sort(&blocks->index);
 }
 
+void torsh_resident_blocks_join(struct resident_blocks *blocks, const struct resident_blocks *other)
+{
+	for (uint32_t i = 0; i < other->index.n; i++) {
+		const struct indexed_block *block = &other->index.blocks[i];
+		const struct resident_block *item = &other->items[block->site];
+
+		torsh_resident_blocks_add(blocks, block->address, item->size,
+					  item->size + item->rounding, item->stack);
+	}
+	torsh_resident_blocks_end(blocks);
+}
+
 static uint64_t at_most(uint64_t address, uint64_t limit)
 {
 	return address < limit ? address : limit;

@@ -42,6 +42,10 @@ void torsh_resident_blocks_destroy(struct resident_blocks *blocks);
 void torsh_resident_blocks_add(struct resident_blocks *blocks, uint64_t address, uint64_t size,
 			       uint64_t usable, uint32_t stack);
 
+/* Add all of other, and put the blocks in order again. */
+void torsh_resident_blocks_join(struct resident_blocks *blocks,
+				const struct resident_blocks *other);
+
 /* Call after the last one. */
 void torsh_resident_blocks_end(struct resident_blocks *blocks);
 

@@ -24,8 +24,6 @@ static const char *why_undivided(const struct target *target, uint64_t left_byte
 		return "memory was short, and small blocks were counted only";
 	if (heap->was_paused)
 		return "recording was paused: blocks from then are not known";
-	if (!heap->allocs)
-		return "no block was recorded";
 	if (heap->live.n_blocks * BLOCK_BYTES > left_bytes / 4)
 		return "there are too many blocks for the writer's memory";
 	return NULL;
@@ -49,48 +47,62 @@ static bool is_taken(const struct resident_blocks *own, const struct resident_ch
 	return i < own->index.n && torsh_resident_blocks_at(own, i).begin < chunk->chunk_end;
 }
 
-/* The parent's blocks from before the fork, as far as the fork has not given their memory out. */
-static void add_inherited(struct resident_blocks *blocks, const struct account_source *source)
+/* Add the blocks of an ancestor from before the fork, as far as their memory was not given out. */
+static void add_inherited(struct resident_blocks *blocks, const struct target *ancestor,
+			  uint64_t fork_ns)
 {
-	const struct target *parent = source->parent;
-	const struct clock_conversion *clock = &parent->state.clock;
-	uint64_t fork_ns = source->target->state.clock.start_ns;
-	struct resident_blocks own = {0};
+	const struct heap *heap = &ancestor->state.heap;
+	struct resident_blocks more;
 	struct live_block block;
 	uint64_t at = 0;
 
-	torsh_resident_blocks_create(&own, blocks->is_glibc);
-	add_own(&own, source->target);
-	torsh_resident_blocks_end(&own);
-	while (torsh_live_next(&parent->state.heap.live, &at, &block)) {
-		uint64_t stamp = parent->state.heap.first_stamp + block.stamp;
+	torsh_resident_blocks_create(&more, blocks->is_glibc);
+	while (torsh_live_next(&heap->live, &at, &block)) {
+		uint64_t at_ns =
+			torsh_clock_to_ns(&ancestor->state.clock, heap->first_stamp + block.stamp);
 		struct resident_chunk chunk = {
 			.begin = block.address,
 			.chunk_end = block.address + (block.size ? block.size : 1),
 		};
 
-		if (torsh_clock_to_ns(clock, stamp) <= fork_ns && !is_taken(&own, &chunk))
-			torsh_resident_blocks_add(blocks, block.address, block.size, block.usable,
-						  parent->state.heap.sites[block.site].stack);
+		if (at_ns <= fork_ns && !is_taken(blocks, &chunk))
+			torsh_resident_blocks_add(&more, block.address, block.size, block.usable,
+						  heap->sites[block.site].stack);
 	}
-	torsh_resident_blocks_destroy(&own);
+	torsh_resident_blocks_join(blocks, &more);
+	torsh_resident_blocks_destroy(&more);
+}
+
+static const char *collect(struct resident_blocks *blocks, const struct account_source *source)
+{
+	const struct target *target = source->target;
+	const char *why = why_undivided(target, source->left_bytes);
+	bool has_blocks = target->state.heap.allocs;
+
+	if (why)
+		return why;
+	add_own(blocks, target);
+	torsh_resident_blocks_end(blocks);
+	for (uint32_t i = 0; i < source->n_ancestors; i++) {
+		const struct target *ancestor = source->ancestors[i];
+
+		if (why_undivided(ancestor, source->left_bytes))
+			break;
+		has_blocks |= ancestor->state.heap.allocs != 0;
+		add_inherited(blocks, ancestor, target->state.clock.start_ns);
+		target = ancestor;
+	}
+	return has_blocks ? NULL : "no block was recorded";
 }
 
 const char *torsh_source_blocks_collect(struct resident_blocks *blocks,
 					const struct account_source *source)
 {
-	const char *why = why_undivided(source->target, source->left_bytes);
 	size_t n;
 	char *allocator =
 		torsh_view_text(&source->target->view, source->target->start.allocator, -1, &n);
 
 	torsh_resident_blocks_create(blocks, torsh_is_of_glibc(allocator));
 	free(allocator);
-	if (!why) {
-		add_own(blocks, source->target);
-		if (source->parent && !why_undivided(source->parent, source->left_bytes))
-			add_inherited(blocks, source);
-	}
-	torsh_resident_blocks_end(blocks);
-	return why;
+	return collect(blocks, source);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/command/rss/rss_view.h"
 #include "tools/report/text.h"
@@ -231,18 +233,22 @@ static void put_process(struct table *table, const struct recorded_process *proc
 				      *last = torsh_resident_account(process, RESIDENT_AT_END);
 
 	torsh_table_cell(table, "%" PRIu32, process->pid);
-	if (peak) {
-		torsh_table_bytes(table, peak->rss_bytes);
-		torsh_table_bytes(table, peak->pss_bytes);
-		torsh_table_bytes(table, last->rss_bytes);
-		torsh_table_cell(table, "%s", torsh_recording_program_name(process));
-		return;
-	}
-	torsh_table_unknown(table);
-	torsh_table_unknown(table);
-	torsh_table_unknown(table);
-	torsh_table_cell(table, "%s: %s", torsh_recording_program_name(process),
-			 torsh_rss_problem(process));
+	torsh_table_bytes(table, peak->rss_bytes);
+	torsh_table_bytes(table, peak->pss_bytes);
+	torsh_table_bytes(table, last->rss_bytes);
+	torsh_table_cell(table, "%s", torsh_recording_program_name(process));
+}
+
+/* The largest first. */
+static int compare_processes(const void *a, const void *b)
+{
+	const struct recorded_process *const *x = a, *const *y = b;
+	uint64_t x_bytes = torsh_resident_account(*x, RESIDENT_AT_PEAK)->rss_bytes,
+		 y_bytes = torsh_resident_account(*y, RESIDENT_AT_PEAK)->rss_bytes;
+
+	if (x_bytes != y_bytes)
+		return x_bytes > y_bytes ? -1 : 1;
+	return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
 }
 
 static void print_processes(const struct reading *reading)
@@ -251,10 +257,18 @@ static void print_processes(const struct reading *reading)
 		torsh_resident_tree(reading->processes, reading->n_processes);
 	char rss[SIZE_TEXT_BYTES], pss[SIZE_TEXT_BYTES];
 	struct table *table;
-	size_t n = reading->n_processes;
+	const struct recorded_process **sorted;
+	size_t n = reading->n_processes, n_known = 0;
 
 	if (n < 2)
 		return;
+	sorted = torsh_need_items(NULL, 0, n, sizeof(*sorted));
+	for (size_t i = 0; i < n; i++) {
+		if (torsh_resident_account(reading->processes[i], RESIDENT_AT_PEAK))
+			sorted[n_known++] = reading->processes[i];
+	}
+	if (n_known)
+		qsort(sorted, n_known, sizeof(*sorted), compare_processes);
 	putchar('\n');
 	if (tree)
 		printf("%" PRIu32
@@ -262,11 +276,14 @@ static void print_processes(const struct reading *reading)
 		       tree->n_tree, torsh_size_human(tree->tree_pss_bytes, pss),
 		       torsh_size_human(tree->tree_rss_bytes, rss));
 	table = torsh_table_create(process_columns, N(process_columns));
-	for (size_t i = 0; i < n && i < PROCESSES_SHOWN; i++)
-		put_process(table, reading->processes[i]);
+	for (size_t i = 0; i < n_known && i < PROCESSES_SHOWN; i++)
+		put_process(table, sorted[i]);
 	torsh_table_print(table, stdout);
-	if (n > PROCESSES_SHOWN)
-		printf("... and %zu more\n", n - PROCESSES_SHOWN);
+	if (n_known > PROCESSES_SHOWN)
+		printf("... and %zu more\n", n_known - PROCESSES_SHOWN);
+	if (n > n_known)
+		printf("%zu ended before an account was due, or could not be read\n", n - n_known);
+	free(sorted);
 }
 
 static void print_none(const struct reading *reading)

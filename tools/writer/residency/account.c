@@ -84,6 +84,15 @@ static int compare_owners(const void *a, const void *b)
 	return (x->owner.name > y->owner.name) - (x->owner.name < y->owner.name);
 }
 
+static int compare_fragments(const void *a, const void *b)
+{
+	const struct fragment *x = a, *y = b;
+
+	if (x->name != y->name)
+		return x->name < y->name ? -1 : 1;
+	return (x->size_class > y->size_class) - (x->size_class < y->size_class);
+}
+
 static bool is_anonymous(const struct owner *owner)
 {
 	return !owner->stack && !owner->name;
@@ -94,6 +103,10 @@ void torsh_account_end(struct account *account, uint32_t n_most)
 	uint32_t n = 0, n_of_kind = 0;
 
 	torsh_hash_map_free(&account->owner_of);
+	torsh_hash_map_free(&account->fragment_of);
+	if (account->n_fragments)
+		qsort(account->fragments, account->n_fragments, sizeof(*account->fragments),
+		      compare_fragments);
 	if (account->n_owners)
 		qsort(account->owners, account->n_owners, sizeof(*account->owners), compare_owners);
 	for (uint32_t i = 0; i < account->n_owners; i++) {

@@ -10,7 +10,9 @@
 #include "tools/base/memory.h"
 #include "tools/writer/input/target.h"
 
-#define COST_FACTOR 100u /* an account may take one part of so many of the time */
+#define COST_FACTOR 100u /* accounts may take one part of so many of the time */
+#define FIRST_CPU_NS UINT64_C(40000000) /* and this */
+#define PAUSE_FACTOR 8u /* the least time between two of them, in terms of what one takes */
 #define RISE_BYTES (UINT64_C(4) << 20)
 #define RISE_SHARE 20u /* a twentieth */
 /* A smaller change is accounted for when so much more time has passed. */
@@ -165,6 +167,19 @@ static void keep_last(struct residency *residency, struct account *account)
 	keep(residency, account, ACCOUNT_LAST);
 }
 
+/* The next account comes when all of them have not taken too much, and not at once. */
+static void count(struct residency_pace *pace, uint64_t now_ns, uint64_t cost)
+{
+	uint64_t over;
+
+	pace->begin_ns = pace->begin_ns ? pace->begin_ns : now_ns;
+	pace->cpu_ns += cost;
+	over = pace->cpu_ns > FIRST_CPU_NS ? pace->cpu_ns - FIRST_CPU_NS : 0;
+	pace->next_ns = pace->begin_ns + over * COST_FACTOR;
+	if (pace->next_ns < now_ns + cost * PAUSE_FACTOR)
+		pace->next_ns = now_ns + cost * PAUSE_FACTOR;
+}
+
 /* What is read once of a process may take more, up to some seconds in a session. */
 static bool may_take_once(const struct residency_pace *pace, uint64_t now_ns)
 {
@@ -175,7 +190,7 @@ static void count_once(struct residency_pace *pace, uint64_t now_ns, uint64_t co
 {
 	pace->once_cpu_ns += cost;
 	if (pace->once_cpu_ns >= ONCE_CPU_NS)
-		pace->next_ns = now_ns + cost * COST_FACTOR;
+		count(pace, now_ns, cost);
 }
 
 void torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment)
@@ -184,7 +199,7 @@ void torsh_residency_watch(struct residency_pace *pace, const struct residency_m
 	struct residency *residency = residency_of(moment->target);
 	uint64_t cost = take(&account, moment);
 
-	pace->next_ns = moment->now_ns + cost * COST_FACTOR;
+	count(pace, moment->now_ns, cost);
 	if (residency->error)
 		torsh_account_free(&account);
 	else

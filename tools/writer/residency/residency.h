@@ -2,7 +2,7 @@
 /*
  * When a target's resident memory is accounted for: when the set has grown, when it has changed
  * since, and at its exit. Owned by the drain thread. Accounts in the run take at most a hundredth
- * of the time since the session's last one.
+ * of the time, and at first some milliseconds more, in which short programs end.
  */
 #ifndef TORSH_WRITER_RESIDENCY_RESIDENCY_H
 #define TORSH_WRITER_RESIDENCY_RESIDENCY_H
@@ -27,6 +27,8 @@ struct residency {
 /* What accounts may take, of all targets. */
 struct residency_pace {
 	uint64_t next_ns; /* no account in the run before that; monotonic */
+	uint64_t begin_ns; /* when the first one was due; 0: none was */
+	uint64_t cpu_ns; /* that those in the run took */
 	uint64_t once_cpu_ns; /* what those at exits, and looks at forks, took */
 };
 

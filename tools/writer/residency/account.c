@@ -7,6 +7,12 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
+void torsh_account_begin(struct account *account, uint32_t n_stacks)
+{
+	account->of_stacks = torsh_memory_new((size_t)n_stacks + 1, sizeof(*account->of_stacks));
+	account->n_stacks = n_stacks;
+}
+
 void torsh_account_free(struct account *account)
 {
 	for (uint32_t i = 0; i < account->n_names; i++)
@@ -14,6 +20,8 @@ void torsh_account_free(struct account *account)
 	free(account->names);
 	free(account->owners);
 	free(account->fragments);
+	free(account->recent);
+	free(account->of_stacks);
 	torsh_hash_map_free(&account->owner_of);
 	torsh_hash_map_free(&account->name_of);
 	torsh_hash_map_free(&account->fragment_of);
@@ -36,30 +44,63 @@ uint32_t torsh_account_name(struct account *account, const char *name)
 	return (uint32_t)entry->value + 1;
 }
 
-void torsh_account_add(struct account *account, struct owner owner, uint64_t bytes,
-		       uint64_t pss_bytes)
+static bool is_owner(const struct owner *a, const struct owner *b)
 {
-	const struct hash_entry *entry;
+	return a->kind == b->kind && a->stack == b->stack && a->name == b->name;
+}
 
-	if (!bytes)
-		return;
-	entry = torsh_hash_map_put(&account->owner_of, &owner, sizeof(owner), account->n_owners);
+/* Returns the number of an owner, which is added if it is new. */
+static uint32_t number_of(struct account *account, const struct owner *owner)
+{
+	const struct hash_entry *entry =
+		torsh_hash_map_put(&account->owner_of, owner, sizeof(*owner), account->n_owners);
+
 	if (entry->value == account->n_owners) {
 		account->owners =
 			torsh_array_reserve(account->owners, account->n_owners,
 					    &account->owner_capacity, sizeof(*account->owners));
-		account->owners[account->n_owners++].owner = owner;
+		account->owners[account->n_owners++].owner = *owner;
 	}
-	account->owners[entry->value].bytes += bytes;
-	account->owners[entry->value].pss_bytes += pss_bytes;
+	return (uint32_t)entry->value;
+}
+
+/* Millions of blocks come one by one. */
+static bool add_block(struct account *account, const struct owner *owner, uint64_t bytes,
+		      uint64_t pss_bytes)
+{
+	if (owner->kind != OWNER_HEAP || owner->name || owner->stack >= account->n_stacks)
+		return false;
+	account->of_stacks[owner->stack].bytes += bytes;
+	account->of_stacks[owner->stack].pss_bytes += pss_bytes;
+	return true;
+}
+
+void torsh_account_add(struct account *account, struct owner owner, uint64_t bytes,
+		       uint64_t pss_bytes)
+{
+	uint32_t *recent;
+
+	if (!bytes || add_block(account, &owner, bytes, pss_bytes))
+		return;
+	if (!account->recent)
+		account->recent = torsh_memory_new(RECENT_OWNERS, sizeof(*account->recent));
+	recent = &account->recent[(owner.stack * 17 + owner.name * 5 + owner.kind) % RECENT_OWNERS];
+	if (!*recent || !is_owner(&account->owners[*recent - 1].owner, &owner))
+		*recent = number_of(account, &owner) + 1;
+	account->owners[*recent - 1].bytes += bytes;
+	account->owners[*recent - 1].pss_bytes += pss_bytes;
 }
 
 struct fragment *torsh_account_fragment(struct account *account, uint32_t name, uint32_t size_class)
 {
 	uint32_t key[] = {name, size_class};
-	const struct hash_entry *entry =
-		torsh_hash_map_put(&account->fragment_of, key, sizeof(key), account->n_fragments);
+	uint32_t *recent = &account->recent_fragments[(name * 67 + size_class) % RECENT_FRAGMENTS];
+	const struct hash_entry *entry;
 
+	if (*recent && account->fragments[*recent - 1].name == name &&
+	    account->fragments[*recent - 1].size_class == size_class)
+		return &account->fragments[*recent - 1];
+	entry = torsh_hash_map_put(&account->fragment_of, key, sizeof(key), account->n_fragments);
 	if (entry->value == account->n_fragments) {
 		account->fragments = torsh_array_reserve(account->fragments, account->n_fragments,
 							 &account->fragment_capacity,
@@ -67,6 +108,7 @@ struct fragment *torsh_account_fragment(struct account *account, uint32_t name, 
 		account->fragments[account->n_fragments++] =
 			(struct fragment){.name = name, .size_class = size_class};
 	}
+	*recent = (uint32_t)entry->value + 1;
 	return &account->fragments[entry->value];
 }
 
@@ -98,12 +140,55 @@ static bool is_anonymous(const struct owner *owner)
 	return !owner->stack && !owner->name;
 }
 
+static uint32_t bits_of(uint64_t bytes)
+{
+	return bytes ? 64 - (uint32_t)__builtin_clzll(bytes) : 0;
+}
+
+/* The least number of bits that more than n_most stacks don't exceed: those with fewer are many. */
+static uint32_t least_bits(const struct account *account, uint32_t n_most)
+{
+	uint32_t n_of_bits[65] = {0}, n = 0, bits = 64;
+
+	for (uint32_t i = 0; i < account->n_stacks; i++)
+		n_of_bits[bits_of(account->of_stacks[i].bytes)]++;
+	while (bits > 1 && (n += n_of_bits[bits]) <= n_most)
+		bits--;
+	return bits;
+}
+
+/* Make owners of the stacks with most, and one of all others. */
+static void end_stacks(struct account *account, uint32_t n_most)
+{
+	uint32_t n = account->n_stacks, bits = least_bits(account, n_most);
+	struct stack_bytes rest = {0};
+
+	account->n_stacks = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct stack_bytes *stack = &account->of_stacks[i];
+		struct owner owner = {.kind = OWNER_HEAP, .stack = i};
+
+		if (bits_of(stack->bytes) >= bits) {
+			torsh_account_add(account, owner, stack->bytes, stack->pss_bytes);
+			continue;
+		}
+		rest.bytes += stack->bytes;
+		rest.pss_bytes += stack->pss_bytes;
+	}
+	torsh_account_add(account, (struct owner){.kind = OWNER_HEAP}, rest.bytes, rest.pss_bytes);
+	free(account->of_stacks);
+	account->of_stacks = NULL;
+}
+
 void torsh_account_end(struct account *account, uint32_t n_most)
 {
 	uint32_t n = 0, n_of_kind = 0;
 
+	end_stacks(account, n_most);
 	torsh_hash_map_free(&account->owner_of);
 	torsh_hash_map_free(&account->fragment_of);
+	free(account->recent);
+	account->recent = NULL;
 	if (account->n_fragments)
 		qsort(account->fragments, account->n_fragments, sizeof(*account->fragments),
 		      compare_fragments);

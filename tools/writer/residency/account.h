@@ -61,6 +61,13 @@ struct fragment {
 	uint64_t whole_bytes; /* of free_bytes: in pages without a live block */
 };
 
+struct stack_bytes {
+	uint64_t bytes, pss_bytes;
+};
+
+#define RECENT_OWNERS 1024u
+#define RECENT_FRAGMENTS 128u
+
 struct account {
 	uint64_t at_ns; /* session time */
 	uint64_t rss_bytes, pss_bytes, swap_bytes, huge_bytes;
@@ -78,6 +85,10 @@ struct account {
 	uint32_t n_owners;
 	size_t owner_capacity;
 	struct hash_map owner_of; /* by struct owner: number */
+	/* until the end: numbers + 1 of owners that were added to, and blocks of each stack */
+	uint32_t *recent;
+	struct stack_bytes *of_stacks;
+	uint32_t n_stacks;
 	char **names;
 	uint32_t n_names;
 	size_t name_capacity;
@@ -86,7 +97,11 @@ struct account {
 	uint32_t n_fragments;
 	size_t fragment_capacity;
 	struct hash_map fragment_of; /* by name and class */
+	uint32_t recent_fragments[RECENT_FRAGMENTS]; /* likewise */
 };
+
+/* Stacks of live blocks are below n_stacks. Optional: such blocks are added faster then. */
+void torsh_account_begin(struct account *account, uint32_t n_stacks);
 
 /* Free what the account holds; it is empty afterwards. */
 void torsh_account_free(struct account *account);

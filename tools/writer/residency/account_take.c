@@ -201,6 +201,7 @@ int torsh_account_take(struct account *account, const struct account_source *sou
 	result = torsh_memory_reader_open(&taking.reader, source->target->pid);
 	if (result)
 		return result;
+	torsh_account_begin(account, source->target->state.tables->stacks.n_rows);
 	account->undivided = torsh_source_blocks_collect(&taking.blocks, source);
 	torsh_mapped_regions_collect(&taking.mapped, account, source);
 	torsh_thread_names_read(&taking.threads, source->target->pid);

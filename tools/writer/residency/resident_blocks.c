@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/base/memory.h"
 
 #define CHUNK_MIN 24u /* usable bytes of glibc's smallest chunk */
 #define CHUNK_STEP 16u
@@ -61,7 +62,20 @@ void torsh_resident_blocks_add(struct resident_blocks *blocks, uint64_t address,
 
 void torsh_resident_blocks_end(struct resident_blocks *blocks)
 {
+	struct resident_block *sorted;
+
 	torsh_block_index_sort(&blocks->index);
+	if (!blocks->index.n)
+		return;
+	/* They are read in this order, more than once. */
+	sorted = torsh_memory_alloc(blocks->index.n * sizeof(*sorted));
+	for (uint32_t i = 0; i < blocks->index.n; i++) {
+		sorted[i] = blocks->items[blocks->index.blocks[i].site];
+		blocks->index.blocks[i].site = i;
+	}
+	free(blocks->items);
+	blocks->items = sorted;
+	blocks->capacity = blocks->index.n;
 }
 
 void torsh_resident_blocks_join(struct resident_blocks *blocks, const struct resident_blocks *other)

@@ -19,7 +19,7 @@ struct resident_block {
 };
 
 struct resident_blocks {
-	struct block_index index; /* the site of each is its number in items */
+	struct block_index index; /* the site of each is its number in items: in the end its own */
 	struct resident_block *items;
 	size_t capacity;
 	bool is_glibc; /* chunks have a header of 8 bytes, and large ones have pages of their own */

@@ -290,6 +290,22 @@ def tables_sort_filter_and_open():
 
 
 @case
+def the_tab_of_resident_memory_has_the_commands_numbers():
+    page = written(recording := leaking())
+    document, report = data_of(page), read_report("rss", recording)
+    account = document["rss"][0]
+    expect_equal((account["bytes"], account["at_ns"], account["is_peak"]), (report["rss_bytes"], report["at_ns"], True), "the account")
+    expect_equal(sum(owner[2] for owner in account["owners"]), report["rss_bytes"], "sum of all owners")
+    expect_equal(sum(part[3] for part in account["fragments"]), report["kinds"]["retained"], "what is retained")
+    with opened(page) as shown:
+        for width in (400, 1280):
+            shown.open("rss", width)
+            assert "live blocks of the heap" in shown.texts("#rss-kinds .bars")[0], shown.texts("#rss-kinds .bars")
+            assert shown.js("document.documentElement.scrollWidth") <= width, f"wider than {width}"
+        shown.expect_quiet()
+
+
+@case
 def the_keyboard_opens_tabs():
     with opened(written(leaking())) as report:
         report.open()

@@ -64,6 +64,7 @@ static char *make_document(struct html_page *page)
 	torsh_json_put_u64(&page->json, "n_halved", page->n_halved);
 	torsh_html_overview_put(page);
 	torsh_html_memory_put(page);
+	torsh_html_rss_put(page);
 	torsh_html_time_put(page);
 	torsh_html_findings_put(page);
 	torsh_html_timeline_put(page);

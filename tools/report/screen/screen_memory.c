@@ -10,6 +10,7 @@
 #include "tools/frames/blamed_line.h"
 #include "tools/frames/short_name.h"
 #include "tools/memory/leaks/peak_holders.h"
+#include "tools/memory/rss/resident.h"
 #include "tools/report/screen/screen_line.h"
 #include "tools/report/text.h"
 #include "tools/terminal/columns.h"
@@ -207,14 +208,53 @@ static uint64_t arena_bytes(const struct overview *overview, const struct record
 	return bytes;
 }
 
+#define KINDS_SHOWN 4u
+
+/* Returns the kind with most bytes that is not taken yet; 0: there is none. */
+static uint32_t largest_kind(const uint64_t *bytes)
+{
+	uint32_t largest = 0;
+
+	for (uint32_t kind = 1; kind < N_RESIDENT_WHAT; kind++) {
+		if (bytes[kind] > bytes[largest])
+			largest = kind;
+	}
+	return largest;
+}
+
+/* Print what the resident set was. Returns false if that is not known. */
+static bool print_owners(const struct overview *overview, const struct recorded_process *main)
+{
+	struct resident resident;
+	char bytes[SIZE_TEXT_BYTES], *text = NULL;
+	uint32_t kind;
+
+	torsh_resident_make(&resident, main, RESIDENT_AT_PEAK, overview->symbols, 0);
+	if (!resident.account)
+		return false;
+	for (size_t i = 0; i < KINDS_SHOWN && (kind = largest_kind(resident.kind_bytes)); i++) {
+		text = torsh_screen_append(text, "%s %s", torsh_resident_kind(kind),
+					   torsh_size_human(resident.kind_bytes[kind], bytes));
+		resident.kind_bytes[kind] = 0;
+	}
+	torsh_screen_line(STYLE_DIM, 2, "%*s%s were resident: %s  (torsh rss)", SCREEN_INDENT, "",
+			  torsh_size_human(resident.account->rss_bytes, bytes), text ? text : "");
+	free(text);
+	torsh_resident_free(&resident);
+	return true;
+}
+
 /* Print why the resident set is larger than the heap. */
 static void print_difference(const struct overview *overview, const struct recorded_process *main)
 {
-	uint64_t bytes = arena_bytes(overview, main);
 	char text[SIZE_TEXT_BYTES], *arenas = NULL;
+	uint64_t bytes;
 
 	if (!main->has_rss_peak || !torsh_recording_has_heap(main))
 		return;
+	if (print_owners(overview, main))
+		return;
+	bytes = arena_bytes(overview, main);
 	if (bytes)
 		arenas = torsh_need_text(", CPython's arenas (%s)", torsh_size_human(bytes, text));
 	torsh_screen_line(STYLE_DIM, 2,

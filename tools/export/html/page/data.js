@@ -73,6 +73,14 @@ function decodeTime(data, text) {
 		: {words: "in operators; no steps are known", list: data.operator_phases.map(([name, ns]) => [text(name), ns])};
 }
 
+function decodeRss(data, text) {
+	for (const account of data.rss) {
+		account.undivided = text(account.undivided);
+		account.owners = account.owners.map(([kind, name, ...sizes]) => [text(kind), text(name), ...sizes]);
+		account.fragments = account.fragments.map(([arena, ...rest]) => [text(arena), ...rest]);
+	}
+}
+
 function decodeFindings(data, text) {
 	for (const finding of data.findings) {
 		for (const name of ["sentence", "place", "note"])
@@ -133,6 +141,7 @@ export function load(json) {
 	data.processes = data.processes.map((process) => decodeProcess(process, text));
 	data.counters = data.counters.map(([process, name, value]) => [process, text(name), value]);
 	decodeFindings(data, text);
+	decodeRss(data, text);
 	decodeDevices(data, text);
 	return data;
 }

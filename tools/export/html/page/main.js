@@ -11,6 +11,7 @@ import {memoryTab} from "./memory.js";
 import {commandOf, mainProcess, overviewTab} from "./overview.js";
 import {hasRanks, ranksTab} from "./ranks.js";
 import {recordedTab} from "./recorded.js";
+import {hasRss, rssTab} from "./rss.js";
 import {source} from "./served/source.js";
 import {themeButton} from "./theme.js";
 import {hasTime, timeTab} from "./time.js";
@@ -18,6 +19,7 @@ import {hasTime, timeTab} from "./time.js";
 const TABS = [
 	{id: "overview", title: "Overview", make: overviewTab},
 	{id: "memory", title: "Memory", make: memoryTab},
+	{id: "rss", title: "RSS", make: rssTab, has: hasRss},
 	{id: "time", title: "Time", make: timeTab, has: hasTime},
 	{id: "devices", title: "Devices", make: devicesTab, has: hasDevices},
 	{id: "ranks", title: "Ranks", make: ranksTab, has: hasRanks},

@@ -36,8 +36,8 @@ const struct recorded_account *torsh_resident_account(const struct recorded_proc
 						      enum resident_moment moment);
 
 /*
- * Make the list of owners at that moment, with the names of at most n_names stacks of each kind: the
- * others of the kind are one owner. The process must outlive it.
+ * Make the list of owners at that moment, with the names of at most n_names stacks of each kind:
+ * the others of the kind are one owner. The process must outlive it.
  */
 void torsh_resident_make(struct resident *resident, const struct recorded_process *process,
 			 enum resident_moment moment, struct symbols *symbols, size_t n_names);

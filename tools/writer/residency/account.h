@@ -117,7 +117,10 @@ void torsh_account_add(struct account *account, struct owner owner, uint64_t byt
 struct fragment *torsh_account_fragment(struct account *account, uint32_t name,
 					uint32_t size_class);
 
-/* Put owners and fragments in order, the largest owners first, and fold those beyond the n_most of each kind into one. */
+/*
+ * Put owners and fragments in order, the largest owners first, and fold those beyond the n_most of
+ * each kind into one.
+ */
 void torsh_account_end(struct account *account, uint32_t n_most);
 
 #endif

@@ -16,7 +16,7 @@
 struct region {
 	uint64_t begin, end;
 	struct owner rest; /* owns what isn't in blocks */
-	/* nothing but blocks with pages of their own is expected: the rest of such pages is theirs */
+	/* only blocks with pages of their own are expected: the rest of such pages is theirs */
 	bool is_unknown;
 };
 

@@ -43,7 +43,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->pid = pid;
 	target->wait_status = -1;
 	target->pidfd = pidfd;
-	target->fold_until = ORDER_NO_BOUND;
+	target->fold_until = target->account_until = ORDER_NO_BOUND;
 	/* Without a pidfd, the pid may already be another process's. */
 	target->status_fd = pidfd < 0 ? -1 : torsh_process_open_status(pid);
 	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);

@@ -112,6 +112,7 @@ struct target {
 	bool is_frozen;
 	/* events after this stamp are not folded: torsh_target_hold; ORDER_NO_BOUND: not held */
 	uint64_t fold_until;
+	uint64_t account_until; /* likewise: torsh_target_hold_account */
 	bool is_drained; /* it has ended, and everything is folded */
 	int wait_status; /* as of wait(), once is_drained; -1: unknown */
 	uint64_t end_monotonic_ns; /* when the control thread saw its end: stored before fate */
@@ -167,6 +168,14 @@ void torsh_target_hold(struct target *target, const struct clock_instant *moment
 
 /* End the hold. */
 void torsh_target_release(struct target *target);
+
+/*
+ * A hold of its own, apart from the others: until events up to the moment are folded, at which its
+ * memory was looked at.
+ */
+void torsh_target_hold_account(struct target *target, const struct clock_instant *moment);
+void torsh_target_release_account(struct target *target);
+bool torsh_target_is_at_account(const struct target *target);
 
 /* Returns true if everything that was stamped up to the moment of the hold is folded. */
 bool torsh_target_is_at_hold(const struct target *target);

@@ -289,12 +289,14 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 			target->consumers[i]->bound = ORDER_NO_BOUND;
 	}
 	target->limit = limit;
-	pass.n_folded =
-		torsh_merge_fold(&target->state, target->consumers, target->n_consumers,
-				 limit < target->fold_until ? limit : target->fold_until, budget);
+	limit = limit < target->fold_until ? limit : target->fold_until;
+	limit = limit < target->account_until ? limit : target->account_until;
+	pass.n_folded = torsh_merge_fold(&target->state, target->consumers, target->n_consumers,
+					 limit, budget);
 	if (!over)
 		end_closed_slots(target, &pass);
-	else if (!pass.n_copied && !pass.n_folded && target->fold_until == ORDER_NO_BOUND)
+	else if (!pass.n_copied && !pass.n_folded && target->fold_until == ORDER_NO_BOUND &&
+		 target->account_until == ORDER_NO_BOUND)
 		end_all(target);
 	return pass;
 }
@@ -339,6 +341,23 @@ bool torsh_target_is_at_hold(const struct target *target)
 	if (target->fold_until == ORDER_NO_BOUND)
 		return true;
 	return bound_of_all(target) > target->fold_until;
+}
+
+void torsh_target_hold_account(struct target *target, const struct clock_instant *moment)
+{
+	if (!target->is_clock_foreign)
+		target->account_until = torsh_clock_instant_to_stamp(&target->state.clock, moment);
+}
+
+void torsh_target_release_account(struct target *target)
+{
+	target->account_until = ORDER_NO_BOUND;
+}
+
+bool torsh_target_is_at_account(const struct target *target)
+{
+	return target->account_until == ORDER_NO_BOUND ||
+	       bound_of_all(target) > target->account_until;
 }
 
 static bool has_call(const struct target *target)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Takes an account of a target's resident memory, from outside of it. */
+/* Makes an account of a target's resident memory from a look at it and what is known of it. */
 #ifndef TORSH_WRITER_RESIDENCY_ACCOUNT_TAKE_H
 #define TORSH_WRITER_RESIDENCY_ACCOUNT_TAKE_H
 
 #include "tools/writer/residency/account.h"
-#include "tools/writer/residency/page_runs.h"
+#include "tools/writer/residency/memory_look.h"
 
 struct target;
 
@@ -20,13 +20,8 @@ struct account_source {
 	uint64_t left_bytes; /* memory that the writer may still take */
 };
 
-/*
- * Take an account; what it contained is freed. Returns 0, or -errno without one: the process has
- * ended, or the system forbids to read its memory.
- */
-int torsh_account_take(struct account *account, const struct account_source *source);
-
-/* Read the anonymous pages of a process that has just been forked. Returns 0 or -errno. */
-int torsh_account_inherited(struct page_runs *inherited, const struct target *target);
+/* Make an account; what it contained is freed. */
+void torsh_account_take(struct account *account, const struct memory_look *look,
+			const struct account_source *source);
 
 #endif

@@ -13,11 +13,11 @@
 #define PAGE_IS_PRESENT (UINT64_C(1) << 63)
 #define N_ENTRIES 4096u
 
-static void add_page(struct page_runs *runs, uint64_t address, uint64_t page_bytes, bool is_shared)
+static void add_page(struct page_runs *runs, uint32_t first, uint64_t address, uint64_t page_bytes,
+		     bool is_shared)
 {
-	struct page_run *last = runs->n ? &runs->items[runs->n - 1] : NULL;
+	struct page_run *last = runs->n > first ? &runs->items[runs->n - 1] : NULL;
 
-	runs->bytes += page_bytes;
 	if (last && last->end == address && last->is_shared == is_shared) {
 		last->end += page_bytes;
 		return;
@@ -31,6 +31,7 @@ int torsh_page_runs_read(struct page_runs *runs, int pagemap_fd, uint64_t begin,
 			 uint64_t page_bytes)
 {
 	uint64_t entries[N_ENTRIES], at = begin;
+	uint32_t first = runs->n;
 
 	while (at < end) {
 		uint64_t n_pages = (end - at) / page_bytes;
@@ -45,28 +46,37 @@ int torsh_page_runs_read(struct page_runs *runs, int pagemap_fd, uint64_t begin,
 		n = (size_t)got / sizeof(*entries);
 		for (size_t i = 0; i < n; i++, at += page_bytes) {
 			if (entries[i] & PAGE_IS_PRESENT && !(entries[i] & PAGE_IS_OF_FILE))
-				add_page(runs, at, page_bytes, !(entries[i] & PAGE_IS_EXCLUSIVE));
+				add_page(runs, first, at, page_bytes,
+					 !(entries[i] & PAGE_IS_EXCLUSIVE));
 		}
 	}
 	return 0;
 }
 
-/* Cut so many bytes off the ends of runs, from the last one on. */
-static uint64_t cut(struct page_runs *runs, uint64_t bytes, bool only_shared)
+static uint64_t bytes_of(const struct page_runs *runs, uint32_t first)
 {
-	uint32_t kept = 0;
+	uint64_t bytes = 0;
 
-	for (uint32_t i = runs->n; bytes && i-- > 0;) {
+	for (uint32_t i = first; i < runs->n; i++)
+		bytes += runs->items[i].end - runs->items[i].begin;
+	return bytes;
+}
+
+/* Cut so many bytes off the ends of runs, from the last one on. Returns what is left to cut. */
+static uint64_t cut(struct page_runs *runs, uint32_t first, uint64_t bytes, bool only_shared)
+{
+	uint32_t kept = first;
+
+	for (uint32_t i = runs->n; bytes && i-- > first;) {
 		struct page_run *run = &runs->items[i];
 		uint64_t size = run->end - run->begin, gone = size < bytes ? size : bytes;
 
 		if (only_shared && !run->is_shared)
 			continue;
 		run->end -= gone;
-		runs->bytes -= gone;
 		bytes -= gone;
 	}
-	for (uint32_t i = 0; i < runs->n; i++) {
+	for (uint32_t i = first; i < runs->n; i++) {
 		if (runs->items[i].end > runs->items[i].begin)
 			runs->items[kept++] = runs->items[i];
 	}
@@ -74,10 +84,14 @@ static uint64_t cut(struct page_runs *runs, uint64_t bytes, bool only_shared)
 	return bytes;
 }
 
-void torsh_page_runs_limit(struct page_runs *runs, uint64_t bytes)
+uint64_t torsh_page_runs_limit(struct page_runs *runs, uint32_t first, uint64_t bytes)
 {
-	if (runs->bytes > bytes)
-		cut(runs, cut(runs, runs->bytes - bytes, true), false);
+	uint64_t is = bytes_of(runs, first);
+
+	if (is <= bytes)
+		return is;
+	cut(runs, first, cut(runs, first, is - bytes, true), false);
+	return bytes;
 }
 
 uint32_t torsh_page_runs_from(const struct page_runs *runs, uint64_t address)
@@ -93,12 +107,6 @@ uint32_t torsh_page_runs_from(const struct page_runs *runs, uint64_t address)
 			to = middle;
 	}
 	return from;
-}
-
-void torsh_page_runs_clear(struct page_runs *runs)
-{
-	runs->n = 0;
-	runs->bytes = 0;
 }
 
 void torsh_page_runs_free(struct page_runs *runs)

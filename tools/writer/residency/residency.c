@@ -18,6 +18,7 @@
 /* A smaller change is accounted for when so much more time has passed. */
 #define SMALL_EVERY_NS UINT64_C(5000000000)
 #define CHANGE_EVERY_NS UINT64_C(1000000000)
+#define LOOK_MAX_NS UINT64_C(100000000) /* that an account waits for what happened before */
 #define ONCE_CPU_NS UINT64_C(5000000000)
 
 static uint64_t cpu_ns(void)
@@ -48,6 +49,8 @@ bool torsh_residency_is_due(const struct target *target, const struct residency_
 	const struct residency *residency = target->residency;
 	uint64_t rss = target->state.rss_bytes, peak, last, since;
 
+	if (residency && residency->is_looking)
+		return true;
 	if (!rss || now_ns < pace->next_ns || target->is_drained)
 		return false;
 	if (!residency)
@@ -89,11 +92,14 @@ static void add_rollup(struct account *account, const struct target *target)
 	fclose(in);
 }
 
-static void add_tree(struct account *account, const struct residency_moment *moment)
+static void add_tree(struct account *account, const struct residency_moment *moment,
+		     const struct memory_areas *areas)
 {
-	account->tree_rss_bytes = account->rss_bytes;
-	account->tree_pss_bytes = account->pss_bytes;
 	account->n_tree = 1;
+	for (uint32_t i = 0; i < areas->n; i++) {
+		account->tree_rss_bytes += areas->items[i].rss_bytes;
+		account->tree_pss_bytes += areas->items[i].pss_bytes;
+	}
 	for (uint32_t i = 0; i < moment->n_targets; i++) {
 		const struct target *other = moment->targets[i];
 
@@ -126,26 +132,46 @@ static void find_ancestors(struct account_source *source, const struct residency
 	}
 }
 
-/* Returns the CPU time that it took. */
-static uint64_t take(struct account *account, const struct residency_moment *moment)
+/* Look at the process: what comes of it is begun. */
+static int look(struct residency *residency, const struct residency_moment *moment)
 {
-	struct residency *residency = residency_of(moment->target);
+	uint64_t begin = cpu_ns();
+	struct account *begun = &residency->begun;
+
+	residency->last_ns = moment->now_ns;
+	residency->error =
+		-torsh_memory_look(&residency->look, moment->target, residency->has_inherited);
+	if (residency->error)
+		return residency->error;
+	residency->is_looking = true;
+	*begun = (struct account){.at_ns = moment->at_ns};
+	add_tree(begun, moment, &residency->look.areas);
+	begun->cpu_ns = cpu_ns() - begin;
+	return 0;
+}
+
+/* Make the account from the look and what is folded now. */
+static void finish(struct residency *residency, struct account *account,
+		   const struct residency_moment *moment)
+{
 	struct account_source source = {
 		.target = moment->target,
 		.inherited = residency->has_inherited ? &residency->inherited : NULL,
 		.left_bytes = moment->left_bytes,
 	};
+	const struct account *begun = &residency->begun;
 	uint64_t begin = cpu_ns();
 
 	if (residency->has_inherited)
 		find_ancestors(&source, moment);
-	residency->error = -torsh_account_take(account, &source);
-	residency->last_ns = moment->now_ns;
-	if (!residency->error)
-		add_tree(account, moment);
-	account->at_ns = moment->at_ns;
-	account->cpu_ns = cpu_ns() - begin;
-	return account->cpu_ns;
+	torsh_account_take(account, &residency->look, &source);
+	account->at_ns = begun->at_ns;
+	account->tree_rss_bytes = begun->tree_rss_bytes;
+	account->tree_pss_bytes = begun->tree_pss_bytes;
+	account->n_tree = begun->n_tree;
+	account->cpu_ns = begun->cpu_ns + cpu_ns() - begin;
+	torsh_memory_look_free(&residency->look);
+	residency->is_looking = false;
 }
 
 static void keep(struct residency *residency, struct account *account, int which)
@@ -193,17 +219,45 @@ static void count_once(struct residency_pace *pace, uint64_t now_ns, uint64_t co
 		count(pace, now_ns, cost);
 }
 
-void torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment)
+/* Returns whether what happened until the look is folded, or that takes too long. */
+static bool is_ready(const struct residency_moment *moment)
+{
+	return torsh_target_is_at_account(moment->target) ||
+	       moment->now_ns - moment->target->residency->last_ns >= LOOK_MAX_NS;
+}
+
+bool torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment)
 {
 	struct account account = {0};
 	struct residency *residency = residency_of(moment->target);
-	uint64_t cost = take(&account, moment);
+	struct clock_instant now;
 
-	count(pace, moment->now_ns, cost);
-	if (residency->error)
-		torsh_account_free(&account);
-	else
-		keep_last(residency, &account);
+	if (!residency->is_looking) {
+		if (look(residency, moment))
+			return false;
+		now = torsh_clock_instant();
+		torsh_target_hold_account(moment->target, &now);
+		count(pace, moment->now_ns, residency->begun.cpu_ns);
+		return true;
+	}
+	if (!is_ready(moment))
+		return true;
+	finish(residency, &account, moment);
+	torsh_target_release_account(moment->target);
+	count(pace, moment->now_ns, account.cpu_ns - residency->begun.cpu_ns);
+	keep_last(residency, &account);
+	return false;
+}
+
+void torsh_residency_drop(struct target *target)
+{
+	struct residency *residency = target->residency;
+
+	if (!residency || !residency->is_looking)
+		return;
+	torsh_memory_look_free(&residency->look);
+	residency->is_looking = false;
+	torsh_target_release_account(target);
 }
 
 void torsh_residency_exit(struct residency_pace *pace, const struct residency_moment *moment,
@@ -211,17 +265,15 @@ void torsh_residency_exit(struct residency_pace *pace, const struct residency_mo
 {
 	struct residency *residency = residency_of(moment->target);
 	struct account account = {0};
-	uint64_t cost;
 
+	torsh_residency_drop(moment->target);
 	if (residency->has_end || !may_take_once(pace, moment->now_ns))
 		return;
 	residency->has_end = true;
-	cost = take(&account, moment);
-	count_once(pace, moment->now_ns, cost);
-	if (residency->error) {
-		torsh_account_free(&account);
+	if (look(residency, moment))
 		return;
-	}
+	finish(residency, &account, moment);
+	count_once(pace, moment->now_ns, account.cpu_ns);
 	account.is_at_end = true;
 	account.is_held = is_held;
 	keep_last(residency, &account);
@@ -230,12 +282,18 @@ void torsh_residency_exit(struct residency_pace *pace, const struct residency_mo
 void torsh_residency_begin(struct residency_pace *pace, struct target *target, uint64_t now_ns)
 {
 	struct residency *residency;
+	struct memory_look look;
 	uint64_t begin = cpu_ns();
 
 	if (!target->inheritance.is_fork || !may_take_once(pace, now_ns))
 		return;
 	residency = residency_of(target);
-	residency->has_inherited = !torsh_account_inherited(&residency->inherited, target);
+	if (!torsh_memory_look(&look, target, true)) {
+		residency->has_inherited = true;
+		residency->inherited = look.runs;
+		look.runs = (struct page_runs){0};
+		torsh_memory_look_free(&look);
+	}
 	count_once(pace, now_ns, cpu_ns() - begin);
 }
 
@@ -243,6 +301,8 @@ void torsh_residency_destroy(struct residency *residency)
 {
 	if (!residency)
 		return;
+	if (residency->is_looking)
+		torsh_memory_look_free(&residency->look);
 	for (int i = 0; i < N_ACCOUNTS; i++)
 		torsh_account_free(&residency->accounts[i]);
 	torsh_page_runs_free(&residency->inherited);

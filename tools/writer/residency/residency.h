@@ -19,7 +19,11 @@ struct residency {
 	bool has_end; /* accounted for at the exit, or that was tried */
 	bool is_error_written;
 	int error; /* why the last account was not taken; 0: it was */
-	uint64_t last_ns; /* of the last account; monotonic */
+	uint64_t last_ns; /* of the last look; monotonic */
+	/* a look in the run, which becomes an account when its moment is folded */
+	bool is_looking;
+	struct memory_look look;
+	struct account begun; /* what was known then */
 	struct page_runs inherited;
 	bool has_inherited; /* it was read */
 };
@@ -41,12 +45,18 @@ struct residency_moment {
 	uint64_t left_bytes;
 };
 
-/* Returns whether an account is due in the run. */
+/* Returns whether an account is due in the run, or being taken. */
 bool torsh_residency_is_due(const struct target *target, const struct residency_pace *pace,
 			    uint64_t now_ns);
 
-/* Take an account in the run. */
-void torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment);
+/*
+ * Take an account in the run, in several calls: one looks at the process, and a later one knows
+ * what was live then. Returns true if there has to be a further one soon.
+ */
+bool torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment);
+
+/* Give up the account that is being taken in the run. */
+void torsh_residency_drop(struct target *target);
 
 /*
  * The target waits at its exit: take its last account, unless there is one from there. is_held: its

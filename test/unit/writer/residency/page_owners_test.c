@@ -280,16 +280,16 @@ static void pages_of_zeros_are_the_first_to_go(void **state)
 		{BASE + 2 * PAGE, BASE + 6 * PAGE, true},
 		{BASE + 8 * PAGE, BASE + 9 * PAGE, false},
 	};
-	struct page_runs list = {.items = runs, .n = 3, .bytes = 7 * PAGE};
+	struct page_runs list = {.items = runs, .n = 3};
 
 	(void)state;
-	torsh_page_runs_limit(&list, 7 * PAGE);
+	assert_int_equal(torsh_page_runs_limit(&list, 0, 7 * PAGE), 7 * PAGE);
 	assert_int_equal(list.n, 3);
-	torsh_page_runs_limit(&list, 4 * PAGE);
+	assert_int_equal(torsh_page_runs_limit(&list, 1, 8 * PAGE), 5 * PAGE);
+	assert_int_equal(torsh_page_runs_limit(&list, 0, 4 * PAGE), 4 * PAGE);
 	assert_int_equal(list.n, 3);
 	assert_int_equal(list.items[1].end, BASE + 3 * PAGE);
-	torsh_page_runs_limit(&list, 2 * PAGE);
-	assert_int_equal(list.bytes, 2 * PAGE);
+	assert_int_equal(torsh_page_runs_limit(&list, 0, 2 * PAGE), 2 * PAGE);
 	assert_int_equal(list.n, 1);
 	assert_int_equal(torsh_page_runs_from(&list, BASE + 2 * PAGE), 1);
 	assert_int_equal(torsh_page_runs_from(&list, BASE + 2 * PAGE - 1), 0);

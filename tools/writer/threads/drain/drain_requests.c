@@ -150,7 +150,7 @@ void torsh_drain_check_residency(struct drain *drain, struct target *target, uin
 	if (!torsh_residency_is_due(target, &drain->residency_pace, now_ns))
 		return;
 	moment = residency_moment(drain, target);
-	torsh_residency_watch(&drain->residency_pace, &moment);
+	drain->is_judging |= torsh_residency_watch(&drain->residency_pace, &moment);
 }
 
 /* The target waits at its exit: account for its memory, before it gives that back. */
@@ -178,6 +178,7 @@ static bool judge(struct drain *drain, struct target *target, enum judge_when wh
 		.context = drain,
 	};
 
+	torsh_residency_drop(target);
 	if (torsh_reachability_judge(target, &request) == JUDGING_IS_DONE)
 		return true;
 	drain->is_judging = true;

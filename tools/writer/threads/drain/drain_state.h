@@ -65,7 +65,8 @@ struct drain {
 	/* waits until the blocks that it is about are judged; NULL: there is none */
 	struct queued_request *to_judge;
 	uint32_t judge_number; /* of the last one */
-	bool is_judging; /* a target waits until its blocks are judged: as of the last pass */
+	/* a target waits until its blocks are judged, or an account is taken: as of the last pass */
+	bool is_judging;
 	struct summary summary;
 };
 

@@ -157,6 +157,16 @@ def sampled_blocks_are_not_told_from_free_memory():
     expect_equal((report["kinds"]["retained"], report["kinds"]["overhead"], report["fragments"]), (0, 0, []), "what is retained")
 
 
+@case
+def many_stacks_are_added_up_by_line():
+    n = 1 << 14
+    result, output = record([PROGRAMS / "crowd", "stacks", "14"])
+    expect_equal(result.returncode, 0, "status")
+    report = rss(output)
+    named = [owner for owner in report["owners"] if owner["kind"] == "heap" and "crowd.c" in (owner["name"] or "")]
+    assert sum(owner["bytes"] for owner in named) >= 16 * n, [owner for owner in report["owners"] if owner["kind"] == "heap"][:9]
+
+
 PYTHON = r"""
 import os
 kept = [[i] for i in range(200000)]

@@ -53,7 +53,8 @@ int torsh_command_rss(int argc, char **argv)
 	torsh_reading_open(&reading, &options);
 	view.n_shown = torsh_options_limit(&options, SIZE_MAX, SHOWN_OF_KIND);
 	process = torsh_resident_largest(reading.processes, reading.n_processes, view.moment);
-	torsh_resident_make(&view.resident, process, view.moment, reading.symbols, view.n_shown);
+	torsh_resident_make(&view.resident, process, view.moment, reading.symbols,
+			    (struct resident_limits){.n_named = SIZE_MAX, .n_most = view.n_shown});
 	if (options.is_json)
 		torsh_rss_json(&view);
 	else

@@ -7,7 +7,8 @@
 #include "tools/memory/rss/resident.h"
 
 #define PROCESSES 64u
-#define NAMES 50u /* of stacks of a kind */
+#define OWNERS 50u /* of a kind */
+#define NAMED 200u
 
 /* [kind, name, bytes, PSS] */
 static void put_owners(struct html_page *page, const struct resident *resident)
@@ -57,7 +58,8 @@ static void put_account(struct html_page *page, const struct recorded_process *p
 	struct resident resident;
 
 	torsh_resident_make(&resident, process, moment, page->trace->symbols,
-			    torsh_html_limit(page, NAMES));
+			    (struct resident_limits){.n_named = torsh_html_limit(page, NAMED),
+						     .n_most = torsh_html_limit(page, OWNERS)});
 	account = resident.account;
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_u64(json, "process", torsh_html_process(page, process));

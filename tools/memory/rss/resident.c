@@ -198,8 +198,44 @@ static uint32_t kind_of(const struct recorded_process *process, const struct rec
 		       : owner->kind;
 }
 
+/* Put the largest first, of each kind the one without a name last. */
+static void sort(struct resident *resident)
+{
+	sorted = resident;
+	if (resident->n_owners)
+		qsort(resident->owners, resident->n_owners, sizeof(*resident->owners),
+		      compare_owners);
+}
+
+/* Join the owners of a kind that follow its first n_most. */
+static void join_rest(struct resident *resident, size_t n_most)
+{
+	size_t n = 0, n_of_kind = 0;
+
+	for (size_t i = 0; i < resident->n_owners; i++) {
+		struct resident_owner owner = resident->owners[i];
+		struct resident_owner *last = n ? &resident->owners[n - 1] : NULL;
+
+		n_of_kind = last && last->kind == owner.kind ? n_of_kind : 0;
+		if (n_of_kind++ >= n_most) {
+			free(owner.name);
+			owner.name = NULL;
+			owner.stack = 0;
+		}
+		if (owner.name || !last || last->kind != owner.kind || last->name) {
+			resident->owners[n++] = owner;
+			continue;
+		}
+		last->n += owner.n;
+		last->bytes += owner.bytes;
+		last->pss_bytes += owner.pss_bytes;
+	}
+	resident->n_owners = n;
+}
+
 void torsh_resident_make(struct resident *resident, const struct recorded_process *process,
-			 enum resident_moment moment, struct symbols *symbols, size_t n_names)
+			 enum resident_moment moment, struct symbols *symbols,
+			 struct resident_limits limits)
 {
 	const struct recorded_account *account =
 		process ? torsh_resident_account(process, moment) : NULL;
@@ -211,15 +247,14 @@ void torsh_resident_make(struct resident *resident, const struct recorded_proces
 	resident->owners = torsh_need_items(NULL, 0, account->n_owners, sizeof(*resident->owners));
 	for (size_t i = 0; i < account->n_owners; i++) {
 		const struct recorded_owner *owner = &account->owners[i];
+
 		uint32_t kind = kind_of(process, owner, symbols);
-		bool is_named = !owner->stack || n_of[kind]++ < n_names;
+		bool is_named = !owner->stack || n_of[kind]++ < limits.n_named;
 
 		add(resident, kind, is_named ? name_of(process, owner, symbols) : NULL, owner);
 	}
-	sorted = resident;
-	if (resident->n_owners)
-		qsort(resident->owners, resident->n_owners, sizeof(*resident->owners),
-		      compare_owners);
+	sort(resident);
+	join_rest(resident, limits.n_most);
 }
 
 void torsh_resident_free(struct resident *resident)

@@ -35,12 +35,16 @@ struct resident {
 const struct recorded_account *torsh_resident_account(const struct recorded_process *process,
 						      enum resident_moment moment);
 
-/*
- * Make the list of owners at that moment, with the names of at most n_names stacks of each kind:
- * the others of the kind are one owner. The process must outlive it.
- */
+/* Of each kind: what is beyond is one owner. */
+struct resident_limits {
+	size_t n_named; /* stacks that are looked up, those with most first; several may be a line */
+	size_t n_most; /* owners that are kept then */
+};
+
+/* Make the list of owners at that moment. The process must outlive it. */
 void torsh_resident_make(struct resident *resident, const struct recorded_process *process,
-			 enum resident_moment moment, struct symbols *symbols, size_t n_names);
+			 enum resident_moment moment, struct symbols *symbols,
+			 struct resident_limits limits);
 
 /* Free the list. */
 void torsh_resident_free(struct resident *resident);

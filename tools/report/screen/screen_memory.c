@@ -229,7 +229,8 @@ static bool print_owners(const struct overview *overview, const struct recorded_
 	char bytes[SIZE_TEXT_BYTES], *text = NULL;
 	uint32_t kind;
 
-	torsh_resident_make(&resident, main, RESIDENT_AT_PEAK, overview->symbols, 0);
+	torsh_resident_make(&resident, main, RESIDENT_AT_PEAK, overview->symbols,
+			    (struct resident_limits){0});
 	if (!resident.account)
 		return false;
 	for (size_t i = 0; i < KINDS_SHOWN && (kind = largest_kind(resident.kind_bytes)); i++) {

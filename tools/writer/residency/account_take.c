@@ -8,6 +8,7 @@
 #include "tools/writer/residency/area_owners.h"
 #include "tools/writer/residency/mapped_regions.h"
 #include "tools/writer/residency/source_blocks.h"
+#include "tools/writer/residency/stack_lines.h"
 
 #define OWNERS_OF_KIND 2000u
 
@@ -163,6 +164,7 @@ void torsh_account_take(struct account *account, const struct memory_look *look,
 	torsh_mapped_regions_collect(&taking.mapped, account, source);
 	add_areas(&taking);
 	undivide(account);
+	torsh_stack_lines_join(account, source->target->state.tables, OWNERS_OF_KIND);
 	torsh_account_end(account, OWNERS_OF_KIND);
 	torsh_mapped_regions_free(&taking.mapped);
 	torsh_resident_blocks_destroy(&taking.blocks);

@@ -37,10 +37,10 @@ def bytes_of(report, kind, name):
     return sum(owner["bytes"] for owner in report["owners"] if owner["kind"] == kind and name in (owner["name"] or ""))
 
 
-def quiet():
+def quiet(**env):
     """The account at the end, and what the program read right before."""
     folder = scratch("mapped")
-    result, output = record([PROGRAM, "quiet", folder / "file"])
+    result, output = record([PROGRAM, "quiet", folder / "file"], env=env)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()})")
     truth = {name: int(number) for name, number in (line.split() for line in result.stdout.decode().splitlines())}
     return rss(output, "--at", "end"), truth, output, folder / "file"
@@ -155,6 +155,28 @@ def sampled_blocks_are_not_told_from_free_memory():
     report = rss(killed(TORSH_PROFILER_HEAP="sampled:64K"))
     assert "sampled" in report["undivided"], report["undivided"]
     expect_equal((report["kinds"]["retained"], report["kinds"]["overhead"], report["fragments"]), (0, 0, []), "what is retained")
+
+
+LIBRARIES = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
+
+
+def of_another_allocator(name):
+    library = next(iter(sorted(pathlib.Path("/usr/lib").glob(f"*/{LIBRARIES[name]}"))), None)
+    if not library:
+        raise Skip(f"{LIBRARIES[name]} is not on this machine")
+    report, truth, _, _ = quiet(LD_PRELOAD=f"{AGENT}:{library}")
+    found = {"small": bytes_of(report, "heap", "small_blocks"), "large": bytes_of(report, "heap", "large_block"),
+             "mapped": bytes_of(report, "mapped", "map_some")}
+    expect_equal(found, {kind: truth[kind] for kind in found}, "bytes by owner")
+    assert truth["rss"] <= report["rss_bytes"] <= truth["rss"] + SLACK, (report["rss_bytes"], truth)
+    expect_equal({owner["name"] for owner in report["owners"] if owner["kind"] == "retained"}, {name}, "who retains")
+    # What was freed, and what the allocator has mapped beyond that.
+    freed = 20000 // 50 * 49 * 200
+    assert freed <= report["kinds"]["retained"] <= freed + 4 * MIB, (report["kinds"], freed)
+
+
+for name in LIBRARIES:
+    add_case(f"what_{name}_retains", of_another_allocator, name)
 
 
 @case

@@ -7,6 +7,7 @@
 #ifndef TORSH_WRITER_RESIDENCY_RESIDENCY_H
 #define TORSH_WRITER_RESIDENCY_RESIDENCY_H
 
+#include "tools/store/free_extents.h"
 #include "tools/writer/residency/account_take.h"
 
 /* The last one, and the highest one before it. */
@@ -17,6 +18,7 @@ struct residency {
 	struct account accounts[N_ACCOUNTS];
 	bool is_there[N_ACCOUNTS], is_changed[N_ACCOUNTS]; /* since it was written */
 	bool has_end; /* accounted for at the exit, or that was tried */
+	struct extent extents[N_ACCOUNTS]; /* of what was written; owned by rows_residency.c */
 	bool is_error_written;
 	int error; /* why the last account was not taken; 0: it was */
 	uint64_t last_ns; /* of the last look; monotonic */

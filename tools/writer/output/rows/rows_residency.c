@@ -68,18 +68,29 @@ static void put_fragments(Torsh__Residency *row, struct rows_memory *memory,
 	}
 }
 
-static int append(struct recording_file *file, Torsh__Residency *row,
-		  enum recording_priority priority)
+/* extent: of the row that this one replaces, or empty; NULL: it is appended. */
+static int put(struct recording_file *file, Torsh__Residency *row, enum recording_priority priority,
+	       struct extent *extent)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct extent former;
+	int result;
 
 	chunk.n_residency = 1;
 	chunk.residency = &row;
-	return torsh_recording_append(file, &chunk, priority);
+	if (!extent)
+		return torsh_recording_append(file, &chunk, priority);
+	former = *extent;
+	result = torsh_recording_put(file, &chunk, priority, extent);
+	if (result)
+		*extent = former;
+	else
+		torsh_recording_free_extent(file, former);
+	return result;
 }
 
-static int append_account(struct recording_file *file, const struct target *target, uint32_t number,
-			  enum recording_priority priority)
+static int put_account(struct recording_file *file, const struct target *target, uint32_t number,
+		       enum recording_priority priority, struct extent *extent)
 {
 	const struct residency *residency = target->residency;
 	const struct account *account = &residency->accounts[number];
@@ -94,20 +105,20 @@ static int append_account(struct recording_file *file, const struct target *targ
 	put_sums(&row, account);
 	put_owners(&row, &memory, account);
 	put_fragments(&row, &memory, account);
-	result = append(file, &row, priority);
+	result = put(file, &row, priority, extent);
 	torsh_rows_free(&memory);
 	return result;
 }
 
-static void append_problem(struct recording_file *file, const struct target *target,
-			   enum recording_priority priority)
+static void put_problem(struct recording_file *file, const struct target *target,
+			enum recording_priority priority)
 {
 	Torsh__Residency row = TORSH__RESIDENCY__INIT;
 
 	ROWS_SET(&row, process, target->number);
 	ROWS_SET(&row, number, N_ACCOUNTS);
 	row.problem = strerror(target->residency->error);
-	append(file, &row, priority);
+	put(file, &row, priority, NULL);
 }
 
 void torsh_rows_append_residency(struct recording_file *file, const struct target *target,
@@ -118,11 +129,13 @@ void torsh_rows_append_residency(struct recording_file *file, const struct targe
 	for (uint32_t i = 0; residency && i < N_ACCOUNTS; i++) {
 		if (!residency->is_there[i] || (!is_all && !residency->is_changed[i]))
 			continue;
-		if (!append_account(file, target, i, priority) && !is_all)
+		if (!put_account(file, target, i, priority,
+				 is_all ? NULL : &residency->extents[i]) &&
+		    !is_all)
 			residency->is_changed[i] = false;
 	}
 	if (residency && residency->error && (is_all || !residency->is_error_written)) {
-		append_problem(file, target, priority);
+		put_problem(file, target, priority);
 		residency->is_error_written |= !is_all;
 	}
 }

@@ -223,9 +223,12 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 	    chunk->n_addresses || chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed ||
 	    chunk->checkpoint)
 		kinds |= CHUNK_TABLES;
+	/* The last rows of a process don't have it again, as they have what CHUNK_TOTALS is. */
+	if (chunk->n_residency)
+		kinds |= CHUNK_TABLES;
 	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings ||
 	    chunk->n_threads || chunk->n_series || chunk->n_joint || chunk->n_growth ||
-	    chunk->n_moments || chunk->n_verdicts || chunk->n_residency)
+	    chunk->n_moments || chunk->n_verdicts)
 		kinds |= CHUNK_TOTALS;
 	if (chunk->n_events)
 		kinds |= CHUNK_EVENTS;

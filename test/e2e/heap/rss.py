@@ -145,7 +145,8 @@ def killed(**env):
 def a_killed_process_has_its_last_account():
     output = killed()
     report = rss(output, "--at", "end")
-    expect_equal(bytes_of(report, "heap", "killed"), 64 * MIB, "bytes of the line")
+    # The process may have grown by less than what makes another account due.
+    assert 58 * MIB <= bytes_of(report, "heap", "killed") <= 64 * MIB, report["kinds"]
     expect_equal((report["at_exit"], report["held"], report["undivided"]), (False, False, None), "how it was taken")
     assert "its last account is from" in torsh("rss", output), torsh("rss", output)
 
@@ -172,7 +173,7 @@ def of_another_allocator(name):
     expect_equal({owner["name"] for owner in report["owners"] if owner["kind"] == "retained"}, {name}, "who retains")
     # What was freed, and what the allocator has mapped beyond that.
     freed = 20000 // 50 * 49 * 200
-    assert freed <= report["kinds"]["retained"] <= freed + 4 * MIB, (report["kinds"], freed)
+    assert freed <= report["kinds"]["retained"] <= freed + 8 * MIB, (report["kinds"], freed)
 
 
 for name in LIBRARIES:

@@ -37,7 +37,7 @@ const struct recorded_account *torsh_resident_account(const struct recorded_proc
 
 /* Of each kind: what is beyond is one owner. */
 struct resident_limits {
-	size_t n_named; /* stacks that are looked up, those with most first; several may be a line */
+	size_t n_named; /* stacks that are looked up, largest first; several may be a line */
 	size_t n_most; /* owners that are kept then */
 };
 

@@ -67,7 +67,7 @@ enum judging {
 struct judging_request {
 	bool is_begin; /* its exit begins: what it frees from now on is counted apart later */
 	uint64_t left_bytes; /* memory that the writer may still take */
-	/* called once its threads are stopped and everything is folded; NULL: nothing else is due */
+	/* called once its threads are stopped and all is folded; NULL: nothing else is due */
 	void (*held)(void *context, struct target *target);
 	void *context;
 };

@@ -65,7 +65,7 @@ struct drain {
 	/* waits until the blocks that it is about are judged; NULL: there is none */
 	struct queued_request *to_judge;
 	uint32_t judge_number; /* of the last one */
-	/* a target waits until its blocks are judged, or an account is taken: as of the last pass */
+	/* a target's blocks are being judged, or its memory accounted for: as of the last pass */
 	bool is_judging;
 	struct summary summary;
 };

@@ -11,7 +11,7 @@ import {memoryTab} from "./memory.js";
 import {commandOf, mainProcess, overviewTab} from "./overview.js";
 import {hasRanks, ranksTab} from "./ranks.js";
 import {recordedTab} from "./recorded.js";
-import {hasRss, rssTab} from "./rss.js";
+import {hasRss, rssTab} from "./memory/rss.js";
 import {source} from "./served/source.js";
 import {themeButton} from "./theme.js";
 import {hasTime, timeTab} from "./time.js";

@@ -6,7 +6,7 @@ import {choice, h, replace} from "./dom.js";
 import {bytes, count, percent, plural, signedBytes, time} from "./format.js";
 import {Icicle} from "./icicle.js";
 import {Moments, momentText} from "./moments.js";
-import {risePanel} from "./rise.js";
+import {risePanel} from "./memory/rise.js";
 import {wholeButton} from "./served/served.js";
 import {blame, charge, chargedTable, stackList} from "./sites.js";
 import {FILTERS, graphOf, inverted, matcher} from "./tree.js";

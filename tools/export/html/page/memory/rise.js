@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Who rose when: the heap over time, stacked by the lines that its memory is charged to.
 
-import {curves} from "./chart.js";
-import {h} from "./dom.js";
-import {bytes, count, middle, plural, time} from "./format.js";
-import {blame, chargedText} from "./sites.js";
+import {curves} from "../chart.js";
+import {h} from "../dom.js";
+import {bytes, count, middle, plural, time} from "../format.js";
+import {blame, chargedText} from "../sites.js";
 
 const LINES_STACKED = 8, LABEL_CHARACTERS = 30;
 const LAYER_COLOURS = ["--heap", "--tensor", "--device", "--mapped", "--optimizer", "--backward", "--data", "--loss"];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The tab RSS: who owned the resident memory of a process, and what allocators retain.
 
-import {bars} from "./chart.js";
-import {h, replace} from "./dom.js";
-import {bytes, percent, plural, time} from "./format.js";
-import {table} from "./table.js";
+import {bars} from "../chart.js";
+import {h, replace} from "../dom.js";
+import {bytes, percent, plural, time} from "../format.js";
+import {table} from "../table.js";
 
 /** Returns whether resident memory was accounted for. */
 export function hasRss(data) {

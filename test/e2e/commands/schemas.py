@@ -71,6 +71,9 @@ def documents():
     steps, _ = made(ranks=2, operators=OPERATORS)
     found = {name: [json.loads(torsh(name, output, "--json")) for output in (heap, steps)]
              for name in ("report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss")}
+    _, held = record([sys.executable, "-c", "held = [bytearray(1000000) for _ in range(9)]"])
+    found["leaks"].append(leaks(held))
+    found["leaks-why"] = [json.loads(torsh("leaks", "--why", "1", "--json", output)) for output in (heap, held)]
     found["leaks-growth"] = [json.loads(torsh("leaks", "--growth", "--json", output)) for output in (heap, steps)]
     found["peak-moments"] = [json.loads(torsh("peak", output, *arguments, "--json")) for output in (heap, steps)
                              for arguments in (("--at", "1s"), ("--since", "start"), ("--from", "0"))]

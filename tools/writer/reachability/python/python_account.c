@@ -66,7 +66,7 @@ static uint32_t choose_types(struct python_type_sum *sums, const struct python_t
 	for (uint32_t i = 0; i < types->n; i++) {
 		if (sums[i].objects + sums[i].lost_objects) {
 			sums[n] = sums[i];
-			sums[n++].name = torsh_memory_text(types->items[i].name);
+			sums[n++].name = torsh_memory_text(types->items[i]->name);
 		}
 	}
 	qsort(sums, n, sizeof(*sums), compare_types);

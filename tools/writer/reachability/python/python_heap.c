@@ -39,7 +39,7 @@ static void add_block(struct python_heap *heap, uint64_t address, uint32_t bytes
 		.type = torsh_python_types_of(&heap->types, words, n, false),
 	};
 	block = &heap->blocks[heap->n_blocks - 1];
-	type = block->type == NO_PYTHON_TYPE ? NULL : &heap->types.items[block->type];
+	type = block->type == NO_PYTHON_TYPE ? NULL : heap->types.items[block->type];
 	if (type && type->kind == PYTHON_DICT &&
 	    n > type->object_offset / sizeof(*words) + SIZE_WORD &&
 	    words[type->object_offset / sizeof(*words) + SIZE_WORD] >= LARGE_DICT)
@@ -123,6 +123,7 @@ int torsh_python_heap_find(struct python_heap *heap, const struct target *target
 	torsh_python_types_create(&heap->types, reader);
 	for (uint32_t i = 0; !result && i < heap->maps.n; i++)
 		result = read_map(heap, &heap->maps.items[i], reader);
+	heap->has_pools = heap->n_blocks > 0;
 	if (heap->n_blocks > n_max) {
 		heap->n_blocks = 0;
 		torsh_heap_ranges_free(&heap->pools);
@@ -151,7 +152,7 @@ void torsh_python_heap_add_to(const struct python_heap *heap, struct block_index
 		const struct python_block *block = &heap->blocks[i];
 		uint32_t headers = block->type == NO_PYTHON_TYPE
 					   ? 0
-					   : heap->types.items[block->type].object_offset / 16;
+					   : heap->types.items[block->type]->object_offset / 16;
 
 		torsh_block_index_add(index, block->address, block->bytes,
 				      FIRST_PYTHON_SITE + headers);
@@ -216,14 +217,17 @@ void torsh_python_heap_note(struct python_heap *heap, uint32_t block, uint64_t *
 		return;
 	if (!torsh_block_is_python(&heap->index->blocks[block]))
 		heap->type_of[block] =
-			torsh_python_types_of(&heap->types, words, n, heap->n_blocks > 0) + 1;
+			torsh_python_types_of(&heap->types, words, n, heap->has_pools) + 1;
 	type = torsh_python_heap_type(heap, block);
 	if (!type) {
 		if (torsh_python_types_is_unused_frame(&heap->types, words, n))
 			blank(words, 0, n);
 		return;
 	}
+	/* The end of what was read may cut the object. */
 	first = type->object_offset / sizeof(*words);
+	if (first >= n)
+		return;
 	if (torsh_python_type_is_tracked(type))
 		blank(words, first - HEADER_WORDS, first);
 	if (type->kind == PYTHON_WEAKREF && first + REFERENT_WORD < n)

@@ -19,6 +19,7 @@ struct python_block {
 
 struct python_heap {
 	bool is_there; /* the process has an interpreter */
+	bool has_pools; /* and objects in them, whose types are known */
 	struct python_types types;
 	struct heap_ranges maps; /* of the interpreter */
 	struct heap_ranges pools;
@@ -65,7 +66,7 @@ static inline const struct python_type *torsh_python_heap_type(const struct pyth
 {
 	uint32_t type = heap->type_of ? heap->type_of[block] : 0;
 
-	return type ? &heap->types.items[type - 1] : NULL;
+	return type ? heap->types.items[type - 1] : NULL;
 }
 
 #endif

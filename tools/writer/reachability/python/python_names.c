@@ -70,7 +70,7 @@ static void look(void *context, uint64_t address, uint64_t *words, size_t n)
 static void look_in(const struct naming *naming, uint64_t begin, uint64_t end,
 		    struct search *search)
 {
-	struct memory_reader *reader = (struct memory_reader *)naming->heap->types.reader;
+	struct memory_reader *reader = naming->heap->types.reader;
 	uint64_t words[SMALL_BYTES / WORD], n = end - begin;
 
 	if (n > sizeof(words)) {
@@ -239,7 +239,7 @@ static bool begin_path(struct naming *naming, uint32_t i)
 		uint32_t number = torsh_python_types_at(types, object);
 
 		snprintf(naming->path, sizeof(naming->path), "%s",
-			 number == NO_PYTHON_TYPE ? "" : types->items[number].name);
+			 number == NO_PYTHON_TYPE ? "" : types->items[number]->name);
 	}
 	return false;
 }

@@ -35,7 +35,7 @@ bool torsh_python_str(struct python_types *types, uint64_t object, char text[PYT
 	    words[2] >= PYTHON_TEXT_BYTES)
 		return false;
 	type = torsh_python_types_at(types, words[1]);
-	if (type == NO_PYTHON_TYPE || types->items[type].kind != PYTHON_STR)
+	if (type == NO_PYTHON_TYPE || types->items[type]->kind != PYTHON_STR)
 		return false;
 	for (size_t i = 0; i < 2; i++) {
 		if (read_text(types, object + offsets[i], text) && strlen(text) == words[2])

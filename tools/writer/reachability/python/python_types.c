@@ -34,9 +34,11 @@ enum {
 #define IS_TYPE (1u << 31)
 
 #define SLOTS_MIN 1024u
+#define LOOKS_MAX \
+	300000u /* each takes a microsecond or two; programs have some thousands of types */
 #define BASES_MAX 32 /* of a type, one the base of the other */
 
-void torsh_python_types_create(struct python_types *types, const struct memory_reader *reader)
+void torsh_python_types_create(struct python_types *types, struct memory_reader *reader)
 {
 	*types = (struct python_types){
 		.reader = reader,
@@ -48,6 +50,8 @@ void torsh_python_types_create(struct python_types *types, const struct memory_r
 
 void torsh_python_types_destroy(struct python_types *types)
 {
+	for (uint32_t i = 0; i < types->n; i++)
+		free(types->items[i]);
 	free(types->items);
 	free(types->addresses);
 	free(types->numbers);
@@ -195,9 +199,7 @@ static uint32_t add_type(struct python_types *types, uint64_t address)
 
 	if (!read_type(types, address, words) || !is_type(types, words))
 		return NO_PYTHON_TYPE;
-	types->items = torsh_array_reserve(types->items, types->n, &types->capacity,
-					   sizeof(*types->items));
-	type = &types->items[types->n];
+	type = torsh_memory_new(1, sizeof(*type));
 	*type = (struct python_type){
 		.address = address,
 		.basic_bytes = words[BASIC_BYTES / 8],
@@ -206,11 +208,16 @@ static uint32_t add_type(struct python_types *types, uint64_t address)
 		.flags = (uint32_t)words[FLAGS / 8],
 		.object_offset = object_offset((uint32_t)words[FLAGS / 8]),
 	};
-	if (!read_name(type, types, words[NAME / 8]))
+	if (!read_name(type, types, words[NAME / 8])) {
+		free(type);
 		return NO_PYTHON_TYPE;
+	}
 	of = words[TYPE_OF / 8];
 	type->kind = (uint8_t)kind_of(types, words);
+	types->items = torsh_array_reserve(types->items, types->n, &types->capacity,
+					   sizeof(struct python_type *));
 	number = types->n++;
+	types->items[number] = type;
 	/* Its own type is one, too; "type" is its own type. */
 	if (of != address)
 		torsh_python_types_at(types, of);
@@ -222,7 +229,7 @@ uint32_t torsh_python_types_at(struct python_types *types, uint64_t address)
 	size_t slot = slot_of(types, address);
 	uint32_t number;
 
-	if (types->addresses[slot])
+	if (types->addresses[slot] || types->n_used == LOOKS_MAX)
 		return types->numbers[slot] - 1;
 	number = add_type(types, address);
 	slot = slot_of(types, address); /* the table may have grown */
@@ -262,7 +269,7 @@ uint32_t torsh_python_types_of(struct python_types *types, const uint64_t *words
 			continue;
 		number = is_known_only ? known_type(types, words[at + 1])
 				       : torsh_python_types_at(types, words[at + 1]);
-		if (number != NO_PYTHON_TYPE && types->items[number].object_offset == offsets[i])
+		if (number != NO_PYTHON_TYPE && types->items[number]->object_offset == offsets[i])
 			return number;
 	}
 	return NO_PYTHON_TYPE;
@@ -276,5 +283,5 @@ bool torsh_python_types_is_unused_frame(struct python_types *types, const uint64
 	if (n < FRAME_WORDS || words[2] || !words[3] || words[3] % 16)
 		return false;
 	number = torsh_python_types_at(types, words[3]);
-	return number != NO_PYTHON_TYPE && types->items[number].kind == PYTHON_FRAME;
+	return number != NO_PYTHON_TYPE && types->items[number]->kind == PYTHON_FRAME;
 }

@@ -40,8 +40,8 @@ struct python_type {
 };
 
 struct python_types {
-	const struct memory_reader *reader;
-	struct python_type *items;
+	struct memory_reader *reader;
+	struct python_type **items; /* which stay at their places */
 	uint32_t n;
 	size_t capacity;
 	uint64_t *addresses; /* a table by hash: addresses that were looked at */
@@ -52,7 +52,7 @@ struct python_types {
 #define NO_PYTHON_TYPE UINT32_MAX
 
 /* Begin without any. The reader stays the caller's. */
-void torsh_python_types_create(struct python_types *types, const struct memory_reader *reader);
+void torsh_python_types_create(struct python_types *types, struct memory_reader *reader);
 
 /* Free them. */
 void torsh_python_types_destroy(struct python_types *types);

@@ -20,8 +20,11 @@ PYTHON = """
 import json, multiprocessing
 data = {str(i): [list(range(20))] for i in range(30000)}
 text = json.dumps(data)
-with multiprocessing.get_context("fork").Pool(3) as pool:
-    print(sum(pool.map(len, [text[:1000]] * 30)))
+pool = multiprocessing.get_context("fork").Pool(3)
+print(sum(pool.map(len, [text[:1000]] * 30)))
+# Those that are terminated, as the end of a with does, have no last account.
+pool.close()
+pool.join()
 """
 
 NODE = "const a = []; for (let i = 0; i < 200000; i++) a.push({i, s: 'v' + i}); console.log(a.length, Buffer.alloc(2e7, 1).length)"

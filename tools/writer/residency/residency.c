@@ -260,6 +260,16 @@ void torsh_residency_drop(struct target *target)
 	torsh_target_release_account(target);
 }
 
+/* Returns whether memory was released while it was looked at. */
+static bool has_changed(const struct account *account)
+{
+	for (uint32_t i = 0; i < account->n_owners; i++) {
+		if (account->owners[i].owner.kind == OWNER_CHANGED && account->owners[i].bytes)
+			return true;
+	}
+	return false;
+}
+
 void torsh_residency_exit(struct residency_pace *pace, const struct residency_moment *moment,
 			  bool is_held)
 {
@@ -274,6 +284,11 @@ void torsh_residency_exit(struct residency_pace *pace, const struct residency_mo
 		return;
 	finish(residency, &account, moment);
 	count_once(pace, moment->now_ns, account.cpu_ns);
+	/* A process that waits may be killed meanwhile. */
+	if (is_held && has_changed(&account)) {
+		torsh_account_free(&account);
+		return;
+	}
 	account.is_at_end = true;
 	account.is_held = is_held;
 	keep_last(residency, &account);

@@ -275,7 +275,7 @@ def check_arenas(python):
         n, size = map(sum, zip(*arenas))
         assert size >= 64 * 200_000, f"{view}: {by_line}"
         expect_equal(size, n * ((1 << 20) if python.minor >= 10 else 256 << 10), f"{view}: bytes of arenas")
-        expect_equal(by_line[mapped, None], (1, 16 << 20), f"{view}: what the program mapped itself")
+        expect_equal(by_line[mapped, "shared memory"], (1, 16 << 20), f"{view}: what the program mapped itself")
         assert all(line != grown or what for line, what in by_line), f"{view}: {by_line}"
     assert "CPython arena:" in torsh("peak", output), "the text doesn't name arenas"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Questions that people ask a database about memory, against what the commands answer."""
+"""Queries about memory of the exported database, against the output of the commands."""
 
 import functools
 import pathlib
@@ -124,7 +124,7 @@ def what_the_agent_counted():
 
 @case
 def memory_by_hand_from_the_schema():
-    """Each table says what its columns are: a reader needs nothing else."""
+    """Each table describes its columns: a reader needs nothing else."""
     _, database = leaking()
     schema = dict(ask(database, "select name, sql from sqlite_schema where type = 'table'"))
     for table in ("sites", "moments", "heap_series", "leaks", "counters", "kernel_counters", "calls", "waits"):

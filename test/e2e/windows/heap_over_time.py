@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The heap over time by allocation site: what every export says of a moment is what torsh peak says of it."""
+"""The heap over time by allocation site: every export has for a moment what torsh peak has."""
 
 import collections
 import csv

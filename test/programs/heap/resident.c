@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Makes memory of most kinds, and says how much of it is resident: by /proc/self/smaps and pagemap,
+ * Makes memory of most kinds, and prints what of it is resident: by /proc/self/smaps and pagemap,
  * read without an allocation.
  */
 #define _GNU_SOURCE

@@ -52,7 +52,7 @@ void torsh_resident_free(struct resident *resident);
 /* Returns the name of a kind: "heap". */
 const char *torsh_resident_kind(uint32_t kind);
 
-/* Returns what a reader is told that it is: "live heap, by line". */
+/* Returns its title in reports: "live heap, by line". */
 const char *torsh_resident_text(uint32_t kind);
 
 /* Returns the process with the largest account of that moment; NULL: none has one. */

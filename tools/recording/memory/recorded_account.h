@@ -52,7 +52,7 @@ struct recorded_account {
 	uint64_t status_bytes, page_table_bytes, hugetlb_bytes, cpu_ns;
 	uint64_t tree_rss_bytes, tree_pss_bytes;
 	uint32_t n_tree;
-	char *undivided; /* NULL: live blocks are told from free memory */
+	char *undivided; /* NULL: live blocks and free memory are divided */
 	char **names;
 	size_t n_names;
 	struct recorded_owner *owners;

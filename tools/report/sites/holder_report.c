@@ -214,7 +214,7 @@ char *torsh_holder_name(const struct holder_view *view, const struct allocation_
 	for (size_t i = 0; holder && i < holder->n_blocks; i++) {
 		const char *of = holder->blocks[i].name;
 
-		/* "[3]" of what no variable leads to says little. */
+		/* "[3]" names nothing that a variable leads to. */
 		if (of && *of != '[' && *of != '{')
 			name = of;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * When to take a moment of the heap (heap_moments.h) for the time at which most was resident: the
- * resident set is sampled, and a sample that is clearly above the one of the last moment asks for
+ * resident set is sampled, and a sample that is clearly above the one of the last moment requests
  * another one. It is taken when the heap is folded up to the sample's stamp.
  */
 #ifndef TORSH_WRITER_FOLD_RESIDENT_PEAK_H
@@ -19,7 +19,7 @@
 struct resident_peak {
 	uint64_t due_stamp; /* of the sample that waits for its moment; RESIDENT_PEAK_NONE: none */
 	uint64_t due_bytes;
-	uint64_t kept_bytes, kept_stamp; /* of the last sample that asked for a moment */
+	uint64_t kept_bytes, kept_stamp; /* of the last sample that requested a moment */
 };
 
 /*

@@ -79,7 +79,7 @@ struct account {
 	/* the whole session's processes, at about that moment; 0: only this one */
 	uint64_t tree_rss_bytes, tree_pss_bytes;
 	uint32_t n_tree;
-	const char *undivided; /* why live blocks are not told apart; NULL: they are */
+	const char *undivided; /* why live blocks are not divided by stack; NULL: they are */
 
 	struct owner_bytes *owners;
 	uint32_t n_owners;

@@ -30,7 +30,7 @@ static void read_pages(struct memory_look *look, bool with_files)
 
 		pages->first = look->runs.n;
 		pages->expected_bytes = bytes;
-		/* Pages that can't be read are missing, which the account says. */
+		/* Pages that can't be read are missing, and counted as such. */
 		if (bytes)
 			torsh_page_runs_read(&look->runs, look->reader.pages_fd, area->begin,
 					     area->end, look->reader.page_bytes);

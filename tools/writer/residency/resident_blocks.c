@@ -26,7 +26,7 @@ void torsh_resident_blocks_destroy(struct resident_blocks *blocks)
 	*blocks = (struct resident_blocks){0};
 }
 
-/* What glibc gives for a request, where the agent was not told. */
+/* What glibc gives for a request, where the agent has no usable size. */
 static uint64_t usable_of(uint64_t size)
 {
 	uint64_t chunk = (size + HEADER_BYTES + CHUNK_STEP - 1) / CHUNK_STEP * CHUNK_STEP;

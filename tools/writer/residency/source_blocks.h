@@ -9,7 +9,7 @@
 #include "tools/writer/residency/resident_blocks.h"
 
 /*
- * Collect the blocks. Returns why live and free memory can't be told apart, which stays there; NULL
+ * Collect the blocks. Returns why live and free memory can't be divided, which stays there; NULL
  * if they are.
  */
 const char *torsh_source_blocks_collect(struct resident_blocks *blocks,

@@ -9,7 +9,7 @@
 
 #include "tools/base/containers/array.h"
 
-/* Of VmFlags: what the agent asks for its pages, the last two together. */
+/* Of VmFlags: what the agent requests for its pages, the last two together. */
 #define WIPED_ON_FORK " wf"
 #define NOT_RESERVED " nr"
 #define NOT_DUMPED " dd"

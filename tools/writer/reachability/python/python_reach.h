@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the loaded modules of a program of Python lead to, in fewest steps. The interpreter keeps
- * much by shorter ways, caches for example, that say less.
+ * much by shorter ways, caches for example, which have no names.
  */
 #ifndef TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_REACH_H
 #define TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_REACH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What objects of CPython (3.8 to 3.14) say of themselves in the memory of their process. */
+/* Names and texts of CPython's objects (3.8 to 3.14) in the memory of their process. */
 #ifndef TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_TEXT_H
 #define TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_TEXT_H
 

@@ -256,7 +256,7 @@ void torsh_residency_drop(struct target *target)
 	if (!residency || !residency->is_looking)
 		return;
 	torsh_memory_look_free(&residency->look);
-	residency->is_looking = false;
+	residency->is_looking = residency->is_at_exit = false;
 	torsh_target_release_account(target);
 }
 
@@ -270,27 +270,38 @@ static bool has_changed(const struct account *account)
 	return false;
 }
 
-void torsh_residency_exit(struct residency_pace *pace, const struct residency_moment *moment,
-			  bool is_held)
+void torsh_residency_exit_look(struct residency_pace *pace, const struct residency_moment *moment,
+			       bool is_held)
 {
 	struct residency *residency = residency_of(moment->target);
-	struct account account = {0};
 
+	if (residency->has_end)
+		return;
 	torsh_residency_drop(moment->target);
-	if (residency->has_end || !may_take_once(pace, moment->now_ns))
+	if (!may_take_once(pace, moment->now_ns))
 		return;
 	residency->has_end = true;
-	if (look(residency, moment))
+	residency->is_at_exit = !look(residency, moment);
+	residency->is_exit_held = is_held;
+}
+
+void torsh_residency_exit_end(struct residency_pace *pace, const struct residency_moment *moment)
+{
+	struct residency *residency = moment->target->residency;
+	struct account account = {0};
+
+	if (!residency || !residency->is_at_exit)
 		return;
+	residency->is_at_exit = false;
 	finish(residency, &account, moment);
 	count_once(pace, moment->now_ns, account.cpu_ns);
 	/* A process that waits may be killed meanwhile. */
-	if (is_held && has_changed(&account)) {
+	if (residency->is_exit_held && has_changed(&account)) {
 		torsh_account_free(&account);
 		return;
 	}
 	account.is_at_end = true;
-	account.is_held = is_held;
+	account.is_held = residency->is_exit_held;
 	keep_last(residency, &account);
 }
 

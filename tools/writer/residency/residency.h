@@ -24,6 +24,7 @@ struct residency {
 	uint64_t last_ns; /* of the last look; monotonic */
 	/* a look in the run, which becomes an account when its moment is folded */
 	bool is_looking;
+	bool is_at_exit, is_exit_held; /* likewise at the exit */
 	struct memory_look look;
 	struct account begun; /* what was known then */
 	struct page_runs inherited;
@@ -61,11 +62,17 @@ bool torsh_residency_watch(struct residency_pace *pace, const struct residency_m
 void torsh_residency_drop(struct target *target);
 
 /*
- * The target waits at its exit: take its last account, unless there is one from there. is_held: its
- * threads are stopped, and its events folded.
+ * The target waits at its exit: look at it for its last account, unless there is one from there.
+ * is_held: its threads are stopped, and its events folded.
  */
-void torsh_residency_exit(struct residency_pace *pace, const struct residency_moment *moment,
-			  bool is_held);
+void torsh_residency_exit_look(struct residency_pace *pace, const struct residency_moment *moment,
+			       bool is_held);
+
+/*
+ * Make the last account of that look, if there was one. The target may go on before; none of its
+ * events may be folded in between.
+ */
+void torsh_residency_exit_end(struct residency_pace *pace, const struct residency_moment *moment);
 
 /* The target begins: read what it inherited if it is a fork. */
 void torsh_residency_begin(struct residency_pace *pace, struct target *target, uint64_t now_ns);

@@ -153,17 +153,25 @@ void torsh_drain_check_residency(struct drain *drain, struct target *target, uin
 	drain->is_judging |= torsh_residency_watch(&drain->residency_pace, &moment);
 }
 
-/* The target waits at its exit: account for its memory, before it gives that back. */
-static void account_at_exit(struct drain *drain, struct target *target, bool is_held)
+/* The target waits at its exit: look at its memory, before it gives that back. */
+static void look_at_exit(struct drain *drain, struct target *target, bool is_held)
 {
 	struct residency_moment moment = residency_moment(drain, target);
 
-	torsh_residency_exit(&drain->residency_pace, &moment, is_held);
+	torsh_residency_exit_look(&drain->residency_pace, &moment, is_held);
 }
 
-static void account_held(void *context, struct target *target)
+static void look_held(void *context, struct target *target)
 {
-	account_at_exit(context, target, true);
+	look_at_exit(context, target, true);
+}
+
+/* It need not wait for this. */
+static void account_at_exit(struct drain *drain, struct target *target)
+{
+	struct residency_moment moment = residency_moment(drain, target);
+
+	torsh_residency_exit_end(&drain->residency_pace, &moment);
 }
 
 enum judge_when { JUDGE_IN_RUN, JUDGE_AT_EXIT_BEGIN, JUDGE_AT_EXIT };
@@ -174,7 +182,7 @@ static bool judge(struct drain *drain, struct target *target, enum judge_when wh
 	const struct judging_request request = {
 		.is_begin = when == JUDGE_AT_EXIT_BEGIN,
 		.left_bytes = torsh_memory_limit_left(&drain->memory_limit).bytes,
-		.held = when == JUDGE_IN_RUN ? NULL : account_held,
+		.held = when == JUDGE_IN_RUN ? NULL : look_held,
 		.context = drain,
 	};
 
@@ -199,8 +207,9 @@ void torsh_drain_check_exit_begin(struct drain *drain, struct target *target)
 {
 	if (!torsh_exit_begin_is_awaited(target) || !judge(drain, target, JUDGE_AT_EXIT_BEGIN))
 		return;
-	account_at_exit(drain, target, false);
+	look_at_exit(drain, target, false);
 	torsh_exit_begin_reply(target);
+	account_at_exit(drain, target);
 }
 
 /* Returns true once the exiting process has its verdicts, or none are due. */
@@ -224,11 +233,13 @@ void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 	if (target->number == drain->exiting || !torsh_exit_reply_is_awaited(target) ||
 	    !is_judged(drain, target))
 		return;
-	account_at_exit(drain, target, false);
+	look_at_exit(drain, target, false);
 	if (drain->exiting || target->pid != drain->options.first_pid) {
 		torsh_exit_reply_send(target, "");
+		account_at_exit(drain, target);
 		return;
 	}
+	account_at_exit(drain, target);
 	drain->exiting = target->number;
 	torsh_drain_request(drain, torsh_queued_request_create(&none, NULL));
 }

@@ -38,6 +38,7 @@ PROGRAMS = {
     "objects_in_a_list": (f"class Node:\n    def __init__(self):\n        self.data = bytearray({BYTES})\nnodes = [Node() for _ in range({N})]",
                           ["__main__.nodes", "__main__.nodes[K]", "__main__.nodes[K].data"], ["list", "Node", "bytearray"]),
     "another_module": (f"import torsh_owner_module\ntorsh_owner_module.entries.extend({ITEMS})", ["torsh_owner_module.entries"], ["list"]),
+    "a_dict_with_a_key_of_modules": (f"kept = {{'__name__': 'other', 'of': {ITEMS}}}", ["__main__.kept", "__main__.kept['of']"], ["dict", "list"]),
     "a_nested_dict": (f"config = {{'a': {{'b': {{'c': {ITEMS}}}}}}}",
                       ["__main__.config", "__main__.config['a']", "__main__.config['a']['b']", "__main__.config['a']['b']['c']"], ["dict", "dict", "dict", "list"]),
 }

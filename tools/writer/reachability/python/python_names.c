@@ -248,9 +248,12 @@ static void name_object(struct naming *naming, uint32_t i, bool has_label)
 {
 	const struct python_type *type = type_at(naming, i);
 	struct python_name *name = &naming->names[i];
-	bool is_module = begin_path(naming, i);
 	bool is_below_module = i && naming->owner != NO_BLOCK &&
 			       type_at(naming, naming->owner)->kind == PYTHON_MODULE;
+	/* A dict of the program's own may have a key __name__, too. */
+	bool may_begin = type->kind == PYTHON_MODULE || !has_label;
+	bool is_module = (type->kind == PYTHON_DICT && is_below_module) ||
+			 (may_begin && begin_path(naming, i));
 
 	name->type = is_module ? "module" : type->name;
 	/* An object's dict, which has no name of its own. */

@@ -65,12 +65,9 @@ static int as_errno(long result)
 
 void *torsh_je_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
-	void *p = torsh_sys_mmap(at, n, prot, flags | MAP_NORESERVE, fd, offset);
+	void *p = torsh_sys_mmap(at, n, prot, flags, fd, offset);
 
-	if (as_errno((long)p))
-		return MAP_FAILED;
-	torsh_sys_mark(p, n);
-	return p;
+	return as_errno((long)p) ? MAP_FAILED : p;
 }
 
 int torsh_je_munmap(void *at, size_t n)

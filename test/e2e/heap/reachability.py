@@ -37,9 +37,9 @@ def cases():
     return run([PROGRAM]).stdout.decode().split()
 
 
-def judged(name):
+def judged(name, **variables):
     """The blocks of the program's own lines, by class: [blocks, bytes]."""
-    result, output = record([PROGRAM, name])
+    result, output = record([PROGRAM, name], env=variables)
     expect_equal(result.returncode, 0, f"status of {name} ({result.stderr})")
     report = leaks(output, "--limit", "0")
     expect_fits("leaks", report)
@@ -140,6 +140,15 @@ def who_keeps_a_block_is_named():
     expect_equal({step["bytes"] for step in why[1:]}, {NODE}, "sizes of the blocks")
     assert torsh("leaks", output, "--kept", "--why", "1").startswith("uninitialized in "), "the same as text"
     torsh("leaks", output, "--why", "99", expect=2)
+
+
+@case
+def with_another_allocator_nothing_that_is_kept_is_lost():
+    """Its tables may count as roots, and keep what is lost; but its pages are the program's, and no part of the agent's memory."""
+    for name in cases():
+        here, there = judged(name), judged(name, TORSH_PROFILER_ALLOCATOR="jemalloc")
+        kept = here["possible"][0] + here["reachable"][0]
+        assert there["possible"][0] + there["reachable"][0] >= kept, (name, here, there)
 
 
 def why_not(*arguments, **variables):

@@ -20,6 +20,7 @@
 #include "tools/base/containers/usage_list.h"
 #include "tools/recording/estimate.h"
 #include "tools/recording/memory/recorded_account.h"
+#include "tools/recording/memory/recorded_holders.h"
 #include "tools/recording/totals.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
@@ -225,53 +226,6 @@ struct recorded_rows {
 	void *items;
 	size_t n, n_room;
 	struct row_index row_of; /* by stack */
-};
-
-/* The shortest way from a root to a block of a stack: see Holder. */
-enum root_of_blocks {
-	ROOT_IN_MODULE = 1,
-	ROOT_ON_STACK,
-	ROOT_IN_REGISTER,
-	ROOT_IN_MAPPING,
-	ROOT_OF_PYTHON,
-};
-
-struct held_block {
-	uint32_t stack; /* 0: CPython's allocator has the block */
-	uint64_t bytes;
-	char *name, *type; /* of its object of Python; NULL: it has none */
-	char *table_module; /* of its table of virtual functions; NULL: it has none */
-	uint64_t table; /* address, less the module's load address */
-};
-
-struct recorded_holder {
-	uint32_t stack;
-	enum root_of_blocks root;
-	char *path; /* or NULL */
-	uint64_t address;
-	uint32_t tid, left_out;
-	struct held_block *blocks; /* from the root's on */
-	size_t n_blocks;
-};
-
-/* See PythonHeap. */
-struct python_type_row {
-	char *name;
-	uint64_t objects, bytes, lost_objects, lost_bytes;
-};
-
-struct python_owner_row {
-	char *name, *type;
-	char *file; /* of the module; NULL: it has none */
-	uint64_t objects, bytes;
-};
-
-struct recorded_python_heap {
-	bool is_there;
-	uint64_t at_ns, pool_bytes, pool_used_bytes, objects, bytes;
-	struct python_type_row *types;
-	struct python_owner_row *owners;
-	size_t n_types, n_owners;
 };
 
 /* What was found out about live blocks when the process ended. */

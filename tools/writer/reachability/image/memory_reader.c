@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,6 +16,14 @@
 #define PAGE_IS_SWAPPED (UINT64_C(1) << 62)
 #define PAGE_IS_PRESENT (UINT64_C(1) << 63)
 #define N_ENTRIES 4096u
+
+#define CACHED_BYTES 4096u /* a page, or a part of one */
+#define N_CACHED 512u
+
+struct page_cache {
+	uint64_t numbers[N_CACHED]; /* of pages, from 1 on; 0: none */
+	unsigned char pages[N_CACHED][CACHED_BYTES];
+};
 
 static int open_file(pid_t pid, const char *name)
 {
@@ -34,6 +43,7 @@ int torsh_memory_reader_open(struct memory_reader *reader, pid_t pid)
 		.pid = pid,
 		.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
 		.words = torsh_memory_new(READER_WORDS, sizeof(*reader->words)),
+		.cache = torsh_memory_new(1, sizeof(*reader->cache)),
 	};
 	if (reader->memory_fd >= 0 && reader->pages_fd >= 0)
 		return 0;
@@ -50,6 +60,7 @@ void torsh_memory_reader_close(struct memory_reader *reader)
 	if (reader->pages_fd >= 0)
 		close(reader->pages_fd);
 	free(reader->words);
+	free(reader->cache);
 	*reader = (struct memory_reader){.memory_fd = -1, .pages_fd = -1};
 }
 
@@ -127,10 +138,46 @@ int torsh_memory_read(struct memory_reader *reader, uint64_t begin, uint64_t end
 	return run && !result ? read_run(reader, run, end, take, context) : result;
 }
 
+/* ---- few bytes ------------------------------------------------------------------------------- */
+
+/* A system call takes as long for a page as for a word. */
+static const unsigned char *page_at(const struct memory_reader *reader, uint64_t address)
+{
+	struct page_cache *cache = reader->cache;
+	uint64_t number = address / CACHED_BYTES;
+	size_t slot = number % N_CACHED;
+
+	if (cache->numbers[slot] == number + 1)
+		return cache->pages[slot];
+	cache->numbers[slot] = 0;
+	if (pread(reader->memory_fd, cache->pages[slot], CACHED_BYTES,
+		  (off_t)(number * CACHED_BYTES)) != CACHED_BYTES)
+		return NULL;
+	cache->numbers[slot] = number + 1;
+	return cache->pages[slot];
+}
+
+size_t torsh_memory_copy(const struct memory_reader *reader, uint64_t address, void *bytes,
+			 size_t n)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		size_t offset = (address + at) % CACHED_BYTES;
+		size_t part = CACHED_BYTES - offset < n - at ? CACHED_BYTES - offset : n - at;
+		const unsigned char *page = page_at(reader, address + at);
+
+		if (!page)
+			break;
+		memcpy((char *)bytes + at, page + offset, part);
+		at += part;
+	}
+	return at;
+}
+
 uint64_t torsh_memory_word(const struct memory_reader *reader, uint64_t address)
 {
 	uint64_t word;
 
-	return pread(reader->memory_fd, &word, sizeof(word), (off_t)address) == sizeof(word) ? word
-											     : 0;
+	return torsh_memory_copy(reader, address, &word, sizeof(word)) == sizeof(word) ? word : 0;
 }

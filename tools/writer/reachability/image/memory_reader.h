@@ -10,12 +10,15 @@
 
 #define READER_WORDS (1u << 17) /* of the buffer: 1 MiB */
 
+struct page_cache;
+
 struct memory_reader {
 	int memory_fd, pages_fd;
 	pid_t pid;
 	uint64_t page_bytes;
 	uint64_t *words; /* READER_WORDS of them */
-	uint64_t n_bytes; /* read so far */
+	uint64_t n_bytes; /* read so far, without what torsh_memory_copy reads */
+	struct page_cache *cache;
 };
 
 /* Returns 0, or -errno with nothing to close: -EACCES or -EPERM if the system forbids it. */
@@ -35,7 +38,14 @@ typedef void take_words(void *context, uint64_t address, uint64_t *words, size_t
 int torsh_memory_read(struct memory_reader *reader, uint64_t begin, uint64_t end, bool is_of_file,
 		      take_words *take, void *context);
 
-/* Read one word; 0 if it can't be read. */
+/*
+ * Copy n bytes. Returns how many could be read. Pages are kept: what the process changes after its
+ * reader was opened may not be seen.
+ */
+size_t torsh_memory_copy(const struct memory_reader *reader, uint64_t address, void *bytes,
+			 size_t n);
+
+/* Read one word likewise; 0 if it can't be read. */
 uint64_t torsh_memory_word(const struct memory_reader *reader, uint64_t address);
 
 #endif

@@ -45,7 +45,7 @@ uint64_t torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t 
 	if (area->is_file || area->is_shared || !area->is_writable ||
 	    area->end - area->begin < TOP_BYTES || !has_guard(areas, i) ||
 	    is_in_use(area, threads) ||
-	    pread(reader->memory_fd, words, sizeof(words), (off_t)begin) != sizeof(words))
+	    torsh_memory_copy(reader, begin, words, sizeof(words)) != sizeof(words))
 		return 0;
 	for (size_t k = 0; k + PTHREAD_TID / 8 < TOP_WORDS; k++) {
 		uint64_t self = begin + 8 * k;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #include "tools/base/memory.h"
 #include "tools/writer/reachability/python/python_text.h"
@@ -77,7 +76,7 @@ static void look_in(const struct naming *naming, uint64_t begin, uint64_t end,
 		torsh_memory_read(reader, begin, end, false, look, search);
 		return;
 	}
-	if (pread(reader->memory_fd, words, n, (off_t)begin) == (ssize_t)n)
+	if (torsh_memory_copy(reader, begin, words, n) == n)
 		look(search, begin, words, n / WORD);
 }
 

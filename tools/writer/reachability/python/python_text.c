@@ -3,22 +3,21 @@
 
 #include <string.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #define WORD sizeof(uint64_t)
 
 static bool read_at(const struct python_types *types, uint64_t address, void *bytes, size_t n)
 {
-	return pread(types->reader->memory_fd, bytes, n, (off_t)address) == (ssize_t)n;
+	return torsh_memory_copy(types->reader, address, bytes, n) == n;
 }
 
 static bool read_text(const struct python_types *types, uint64_t address,
 		      char text[PYTHON_TEXT_BYTES])
 {
-	ssize_t n = pread(types->reader->memory_fd, text, PYTHON_TEXT_BYTES - 1, (off_t)address);
+	size_t n = torsh_memory_copy(types->reader, address, text, PYTHON_TEXT_BYTES - 1);
 
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
+	text[n] = '\0';
+	return n;
 }
 
 /* ---- str ------------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
@@ -93,7 +92,7 @@ static void grow(struct python_types *types)
 
 static bool read_type(const struct python_types *types, uint64_t address, uint64_t *words)
 {
-	return pread(types->reader->memory_fd, words, TYPE_BYTES, (off_t)address) == TYPE_BYTES;
+	return torsh_memory_copy(types->reader, address, words, TYPE_BYTES) == TYPE_BYTES;
 }
 
 static bool is_flagged(const struct python_types *types, uint64_t type, uint32_t flags)
@@ -116,9 +115,9 @@ static bool is_type(const struct python_types *types, const uint64_t *words)
 
 static bool read_name(struct python_type *type, const struct python_types *types, uint64_t at)
 {
-	ssize_t n = pread(types->reader->memory_fd, type->name, sizeof(type->name) - 1, (off_t)at);
+	size_t n = torsh_memory_copy(types->reader, at, type->name, sizeof(type->name) - 1);
 
-	if (n <= 0)
+	if (!n)
 		return false;
 	type->name[n] = '\0';
 	for (const char *c = type->name; *c; c++) {

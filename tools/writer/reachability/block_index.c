@@ -74,10 +74,14 @@ void torsh_block_index_sort(struct block_index *index)
 
 static uint32_t *parts_of(struct block_index *index, uint64_t part)
 {
-	uint32_t **parts = &index->gigabytes[part >> (GIGABYTE_BITS - PART_BITS)];
+	uint32_t number = (uint32_t)(part >> (GIGABYTE_BITS - PART_BITS));
+	uint32_t **parts = &index->gigabytes[number];
 
 	if (!*parts) {
 		*parts = torsh_memory_new(N_PARTS, sizeof(**parts));
+		index->used = torsh_array_reserve(index->used, index->n_used, &index->used_capacity,
+						  sizeof(*index->used));
+		index->used[index->n_used++] = number;
 	}
 	return *parts;
 }
@@ -118,10 +122,14 @@ void torsh_block_index_end(struct block_index *index)
 
 static void free_parts(struct block_index *index)
 {
-	for (uint32_t i = 0; index->gigabytes && i < N_GIGABYTES; i++)
-		free(index->gigabytes[i]);
+	for (uint32_t i = 0; i < index->n_used; i++)
+		free(index->gigabytes[index->used[i]]);
 	free(index->gigabytes);
+	free(index->used);
 	index->gigabytes = NULL;
+	index->used = NULL;
+	index->n_used = 0;
+	index->used_capacity = 0;
 }
 
 void torsh_block_index_drop_python(struct block_index *index, uint8_t *of)

@@ -32,6 +32,9 @@ struct block_index {
 	 * block that lies in it, 0 for none
 	 */
 	uint32_t **gigabytes;
+	uint32_t *used; /* numbers of those that are not NULL */
+	uint32_t n_used;
+	size_t used_capacity;
 };
 
 /* Create an empty index. */

@@ -320,6 +320,27 @@ static bool is_runnable(pid_t pid, const char *tid)
 	return state && strncmp(state, " R", 2) == 0;
 }
 
+int torsh_process_read_memory(pid_t pid, struct process_memory *memory)
+{
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), resident, data;
+	char path[64];
+	FILE *in;
+	int n;
+
+	*memory = (struct process_memory){0};
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	in = fopen(path, "re");
+	if (!in)
+		return -errno;
+	n = fscanf(in, "%*u %" SCNu64 " %*u %*u %*u %" SCNu64, &resident, &data);
+	fclose(in);
+	if (n != 2)
+		return -ENODATA;
+	memory->resident_bytes = resident * page_bytes;
+	memory->data_bytes = data * page_bytes;
+	return 0;
+}
+
 uint32_t torsh_process_runnable(pid_t pid)
 {
 	char path[64];

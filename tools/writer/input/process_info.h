@@ -55,6 +55,15 @@ struct process_status {
 /* Returns 0, or -errno if the process has no memory (any more). */
 int torsh_process_read_status(int status_fd, struct process_status *status);
 
+/* Of a process's address space. */
+struct process_memory {
+	uint64_t resident_bytes;
+	uint64_t data_bytes; /* private writable areas and stacks, resident or not */
+};
+
+/* Returns 0, or -errno: all is 0 then. */
+int torsh_process_read_memory(pid_t pid, struct process_memory *memory);
+
 /* What the stat file counts since the process was started. */
 struct process_counts {
 	uint64_t minor_faults, major_faults;

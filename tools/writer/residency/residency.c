@@ -20,6 +20,8 @@
 #define CHANGE_EVERY_NS UINT64_C(1000000000)
 #define LOOK_MAX_NS UINT64_C(100000000) /* that an account waits for what happened before */
 #define ONCE_CPU_NS UINT64_C(5000000000)
+/* Short helpers of shells and build systems: there are thousands, and nobody looks for their memory. */
+#define SMALL_BYTES (UINT64_C(4) << 20)
 
 static uint64_t cpu_ns(void)
 {
@@ -270,6 +272,14 @@ static bool has_changed(const struct account *account)
 	return false;
 }
 
+static bool is_small(const struct target *target)
+{
+	struct process_memory memory;
+
+	return !torsh_process_read_memory(target->pid, &memory) &&
+	       memory.resident_bytes < SMALL_BYTES;
+}
+
 void torsh_residency_exit_look(struct residency_pace *pace, const struct residency_moment *moment,
 			       bool is_held)
 {
@@ -281,6 +291,10 @@ void torsh_residency_exit_look(struct residency_pace *pace, const struct residen
 	if (!may_take_once(pace, moment->now_ns))
 		return;
 	residency->has_end = true;
+	if (!moment->is_first && is_small(moment->target)) {
+		residency->problem = "it was small: less than 4 MiB at its end";
+		return;
+	}
 	residency->is_at_exit = !look(residency, moment);
 	residency->is_exit_held = is_held;
 }
@@ -311,7 +325,7 @@ void torsh_residency_begin(struct residency_pace *pace, struct target *target, u
 	struct memory_look look;
 	uint64_t begin = cpu_ns();
 
-	if (!target->inheritance.is_fork || !may_take_once(pace, now_ns))
+	if (!target->inheritance.is_fork || !may_take_once(pace, now_ns) || is_small(target))
 		return;
 	residency = residency_of(target);
 	if (!torsh_memory_look(&look, target, true)) {

@@ -21,6 +21,7 @@ struct residency {
 	struct extent extents[N_ACCOUNTS]; /* of what was written; owned by rows_residency.c */
 	bool is_error_written;
 	int error; /* why the last account was not taken; 0: it was */
+	const char *problem; /* likewise; NULL: see error */
 	uint64_t last_ns; /* of the last look; monotonic */
 	/* a look in the run, which becomes an account when its moment is folded */
 	bool is_looking;
@@ -42,6 +43,7 @@ struct residency_pace {
 /* Where an account is taken from, and when. */
 struct residency_moment {
 	struct target *target;
+	bool is_first; /* the session began with it */
 	struct target *const *targets; /* all that are being recorded */
 	uint32_t n_targets;
 	uint64_t at_ns, now_ns; /* session time, and monotonic */
@@ -69,8 +71,8 @@ void torsh_residency_exit_look(struct residency_pace *pace, const struct residen
 			       bool is_held);
 
 /*
- * Make the last account of that look, if there was one. The target may go on before; none of its
- * events may be folded in between.
+ * Make the last account of that look, if there was one. The target may go on before, but not end;
+ * none of its events may be folded in between.
  */
 void torsh_residency_exit_end(struct residency_pace *pace, const struct residency_moment *moment);
 

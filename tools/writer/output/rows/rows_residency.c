@@ -117,7 +117,8 @@ static void put_problem(struct recording_file *file, const struct target *target
 
 	ROWS_SET(&row, process, target->number);
 	ROWS_SET(&row, number, N_ACCOUNTS);
-	row.problem = strerror(target->residency->error);
+	row.problem = target->residency->problem ? (char *)(uintptr_t)target->residency->problem
+						 : strerror(target->residency->error);
 	put(file, &row, priority, NULL);
 }
 
@@ -134,7 +135,8 @@ void torsh_rows_append_residency(struct recording_file *file, const struct targe
 		    !is_all)
 			residency->is_changed[i] = false;
 	}
-	if (residency && residency->error && (is_all || !residency->is_error_written)) {
+	if (residency && (residency->error || residency->problem) &&
+	    (is_all || !residency->is_error_written)) {
 		put_problem(file, target, priority);
 		residency->is_error_written |= !is_all;
 	}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 
 static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -21,6 +22,32 @@ static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, lo
 			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
 			 : "memory");
 	return x0;
+}
+
+/*
+ * The system call clone, for a child that runs call(argument) on the stack that ends at stack_end,
+ * a multiple of 16, where call does not return. Returns the child's number, or -errno.
+ */
+static inline long torsh_cpu_clone(unsigned long flags, void *stack_end, void (*call)(void *),
+				   void *argument)
+{
+	register long x8 __asm__("x8") = SYS_clone;
+	register unsigned long x0 __asm__("x0") = flags;
+	register void *x1 __asm__("x1") = stack_end;
+	register void (*x9)(void *) __asm__("x9") = call;
+	register void *x10 __asm__("x10") = argument;
+
+	__asm__ volatile("svc 0\n\t"
+			 "cbnz x0, 1f\n\t"
+			 "mov x29, #0\n\t"
+			 "mov x0, x10\n\t"
+			 "blr x9\n\t"
+			 "brk #0\n"
+			 "1:"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x9), "r"(x10)
+			 : "memory");
+	return (long)x0;
 }
 
 static inline uint64_t torsh_cpu_ticks(void)

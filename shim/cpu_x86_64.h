@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -19,6 +20,31 @@ static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, lo
 	__asm__ volatile("syscall"
 			 : "=a"(result)
 			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/*
+ * The system call clone, for a child that runs call(argument) on the stack that ends at stack_end,
+ * a multiple of 16, where call does not return. Returns the child's number, or -errno.
+ */
+static inline long torsh_cpu_clone(unsigned long flags, void *stack_end, void (*call)(void *),
+				   void *argument)
+{
+	register void (*r12)(void *) __asm__("r12") = call;
+	register void *r13 __asm__("r13") = argument;
+	long result;
+
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "mov %%r13, %%rdi\n\t"
+			 "call *%%r12\n\t"
+			 "ud2\n"
+			 "1:"
+			 : "=a"(result)
+			 : "a"(SYS_clone), "D"(flags), "S"(stack_end), "r"(r12), "r"(r13)
 			 : "rcx", "r11", "memory");
 	return result;
 }

@@ -9,6 +9,7 @@
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/channel.h"
+#include "agent/session/exit_copy.h"
 
 #define EXPORT_NOTICE_AFTER_NS UINT64_C(1000000000)
 #define SAVED_BYTES 256u /* below a frame's pointer, where it saves its caller's registers */
@@ -70,23 +71,59 @@ static void print_export_notice(struct exit_wait *wait, uint32_t wishes)
 		      NULL);
 }
 
-/* Returns whether the answer came, which is a futex word. */
-static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer, bool may_be_first)
+/* Whether other calls than futexes can be made: a filter of the process may forbid them. */
+static bool may_call(const struct channel_header *header)
+{
+	return !header->n_filters && !torsh_agent_is_sandboxed() &&
+	       !atomic_load_explicit(&header->harmless_filters, memory_order_relaxed);
+}
+
+/* The writer's answer, a futex word, and the copy that it may request before. */
+struct expected {
+	_Atomic uint32_t *answer;
+	struct channel_copy *copy;
+};
+
+static void copy_process(struct channel_header *header, const struct expected *expected)
+{
+	uint32_t wanted = EXIT_COPY_WANTED;
+	uint32_t wishes = atomic_load_explicit(&header->exit_wishes, memory_order_relaxed);
+	int pid = may_call(header)
+			  ? torsh_exit_copy_make(header, expected->copy, wishes & EXIT_NAMED)
+			  : -EPERM;
+
+	/* The writer may have stopped waiting for the copy, and answered. */
+	atomic_compare_exchange_strong_explicit(expected->answer, &wanted, EXIT_NO_ANSWER,
+						memory_order_relaxed, memory_order_relaxed);
+	/* Pairs with the acquire in torsh_process_copy_await of the writer. */
+	atomic_store_explicit(&expected->copy->pid, pid, memory_order_release);
+	torsh_sys_futex_wake(&expected->copy->pid, 1);
+}
+
+/* Returns whether the answer came. */
+static bool await_answer(struct channel_header *header, const struct expected *expected,
+			 bool may_be_first)
 {
 	struct exit_wait wait = {.begin_ns = now_ns()};
+	uint32_t answer;
 
 	wait.moved_ns = wait.begin_ns;
-	while (!atomic_load_explicit(answer, memory_order_acquire)) {
+	while ((answer = atomic_load_explicit(expected->answer, memory_order_acquire)) !=
+	       EXIT_ANSWERED) {
 		uint32_t wishes = wishes_of(header, may_be_first);
 		long result;
 
+		if (answer == EXIT_COPY_WANTED) {
+			copy_process(header, expected);
+			continue;
+		}
 		if (!wishes ||
 		    !is_worth_it(&wait,
 				 atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
 				 wishes))
 			return false;
 		print_export_notice(&wait, wishes);
-		result = torsh_sys_futex_wait(answer, 0, STEP_NS);
+		result = torsh_sys_futex_wait(expected->answer, EXIT_NO_ANSWER, STEP_NS);
 		if ((result == -EINTR && !(wishes & EXIT_WHOLE)) ||
 		    (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
 			return false;
@@ -102,12 +139,12 @@ static bool await_answer(struct channel_header *header, _Atomic uint32_t *answer
 static void prepare_reading(struct channel_header *header, uint32_t wishes, void *frame)
 {
 	uint32_t writer = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
-	uint64_t filters = atomic_load_explicit(&header->harmless_filters, memory_order_relaxed);
+	uint32_t tid = may_call(header) ? (uint32_t)torsh_sys_gettid() : 0;
 
+	atomic_store_explicit(&header->waiting_tid, tid, memory_order_relaxed);
 	atomic_store_explicit(&header->waiting_at, (uintptr_t)frame - SAVED_BYTES,
 			      memory_order_relaxed);
-	if (wishes & EXIT_NAMED && writer && !filters && !header->n_filters &&
-	    !torsh_agent_is_sandboxed())
+	if (wishes & EXIT_NAMED && writer && tid)
 		TORSH_SYS(SYS_prctl, PR_SET_PTRACER, writer, 0, 0, 0, 0);
 }
 
@@ -123,7 +160,9 @@ void torsh_exit_begin_wait(struct channel_header *header)
 	if (atomic_exchange_explicit(&header->exit_begins, 1, memory_order_seq_cst))
 		return;
 	torsh_channel_ring_doorbell(header);
-	await_answer(header, &header->exit_begin_answer, false);
+	await_answer(header,
+		     &(struct expected){&header->exit_begin_answer, &header->exit_begin_copy},
+		     false);
 	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
 }
 
@@ -143,7 +182,8 @@ void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 	 */
 	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);
-	has_answer = await_answer(header, &header->exit_answer, may_be_first);
+	has_answer = await_answer(
+		header, &(struct expected){&header->exit_answer, &header->exit_copy}, may_be_first);
 	/* Pairs with the check in judge_now of the writer: from here on the memory changes. */
 	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
 	if (!has_answer)

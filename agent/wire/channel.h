@@ -20,7 +20,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 10u
+#define CHANNEL_VERSION 11u
 
 #define CHANNEL_HEADER_BYTES 8192u
 /* slots; a thread takes one, and its interrupted hooks may take a second */
@@ -95,7 +95,20 @@ enum channel_exit_wish {
 	EXIT_NAMED = 16, /* not awaited: the process names the writer to Yama before */
 };
 
+/* What is stored in exit_begin_answer and exit_answer. */
+enum channel_exit_answer {
+	EXIT_NO_ANSWER,
+	EXIT_ANSWERED, /* everything is done */
+	EXIT_COPY_WANTED, /* the process copies itself, stores EXIT_NO_ANSWER and waits on */
+};
+
 #define CHANNEL_EXIT_TEXT_BYTES 2048u
+
+/* A copy of the process at its exit: the writer reads that one's memory, and the process goes on. */
+struct channel_copy {
+	_Atomic int32_t pid; /* futex, stored by the process: -errno if there is none; 0: not yet */
+	_Atomic uint32_t is_read; /* futex, stored by the writer: 1 when the copy ends */
+};
 
 /* Counted failures of the agent, by name: counters.def. */
 enum channel_counter {
@@ -221,6 +234,7 @@ struct channel_header {
 	_Atomic uint32_t exit_begins;
 	/* stack pointer of the thread that waits at one of these, with its registers above it */
 	_Atomic uint64_t waiting_at;
+	_Atomic uint32_t waiting_tid; /* of that thread; 0: unknown */
 	/*
 	 * Seccomp filters of the first thread that the agent ran and found harmless, in the lower
 	 * half; calls in progress that add a filter, in the upper half. Read by
@@ -270,10 +284,12 @@ struct channel_header {
 	/* Stored by the writer. */
 	/* bits of channel_exit_wish; before writer_state */
 	alignas(64) _Atomic uint32_t exit_wishes;
-	/* futex: 1 when everything is done and the text is complete */
+	/* futex, enum channel_exit_answer: everything is done, and the text is complete */
 	_Atomic uint32_t exit_answer;
 	_Atomic uint32_t exit_text_length;
-	_Atomic uint32_t exit_begin_answer; /* futex: 1 when its blocks are judged */
+	/* futex, likewise: its blocks are judged, or its copy's are going to be */
+	_Atomic uint32_t exit_begin_answer;
+	struct channel_copy exit_begin_copy, exit_copy;
 	char exit_text[CHANNEL_EXIT_TEXT_BYTES]; /* whole lines */
 	struct clock_reference clock_reference; /* in this process's ticks */
 

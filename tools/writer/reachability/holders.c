@@ -7,8 +7,6 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
-#include "tools/writer/input/target.h"
-#include "tools/writer/reachability/allocator_maps.h"
 #include "tools/writer/reachability/python/python_names.h"
 
 #define HOLDERS_MIN 16u
@@ -120,7 +118,7 @@ static pid_t thread_of(const struct stopped_threads *threads, const struct memor
 }
 
 static void describe_root(struct holder *holder, const struct scan *scan, uint64_t address,
-			  const struct target *target)
+			  const struct judged_moment *moment)
 {
 	const struct memory_area *area = torsh_memory_areas_find(scan->areas, address);
 	const char *mapper;
@@ -136,7 +134,7 @@ static void describe_root(struct holder *holder, const struct scan *scan, uint64
 		holder->path = torsh_memory_text(area->path);
 		holder->address -= load_address(scan->areas, area);
 	} else if (!holder->tid) {
-		mapper = torsh_mapper_of(target, address);
+		mapper = torsh_judged_moment_mapper(moment, address);
 		holder->path = mapper ? torsh_memory_text(mapper) : NULL;
 	}
 }
@@ -230,19 +228,19 @@ static bool has_way(const struct holders *holders, uint32_t site)
 	return false;
 }
 
-void torsh_holders_add(struct holders *holders, const struct scan *scan,
-		       const struct verdicts *verdicts, const struct python_owners *owners,
-		       const struct target *target)
+void torsh_holders_add(struct holders *holders, const struct holders *others,
+		       const struct scan *scan, const struct verdicts *verdicts,
+		       const struct python_owners *owners, const struct judged_moment *moment)
 {
 	const struct pointer_graph *graph = scan->graph;
-	uint32_t n_sites = target->state.heap.n_sites;
+	uint32_t n_sites = moment->n_sites;
 	struct kept *kept = sum_kept(graph->index, verdicts, owners, &n_sites);
 	struct way way = {0};
 
 	for (uint32_t i = 0; i < n_sites && i < HOLDERS_MAX; i++) {
 		struct holder holder = {.site = kept[i].site};
 
-		if (has_way(holders, holder.site))
+		if (others && has_way(others, holder.site))
 			continue;
 		find_way(&way, verdicts, owners->reach, kept[i].block);
 		if (torsh_python_reaches(owners->reach, kept[i].block))
@@ -250,7 +248,7 @@ void torsh_holders_add(struct holders *holders, const struct scan *scan,
 		else
 			describe_root(&holder, scan,
 				      graph->root_addresses[verdicts->parents[way.blocks[0]] - 1],
-				      target);
+				      moment);
 		put_way(&holder, &way, scan);
 		holders->items = torsh_array_reserve(holders->items, holders->n, &holders->capacity,
 						     sizeof(*holders->items));

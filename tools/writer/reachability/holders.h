@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tools/writer/reachability/judged_moment.h"
 #include "tools/writer/reachability/python/python_reach.h"
 #include "tools/writer/reachability/root_scan.h"
 #include "tools/writer/reachability/verdicts.h"
@@ -50,8 +51,6 @@ struct holders {
 	size_t capacity;
 };
 
-struct target;
-
 /* What modules of Python lead to, and by which of their variables. */
 struct python_owners {
 	const struct python_reach *reach;
@@ -59,12 +58,13 @@ struct python_owners {
 };
 
 /*
- * Add the ways to the sites with most kept bytes, if they have none yet: from modules of Python
+ * Add the ways to the sites with most kept bytes, without those that are in others, which may be
+ * NULL: from modules of Python
  * where these lead to them, and to a block of the variable that keeps most of the site.
  */
-void torsh_holders_add(struct holders *holders, const struct scan *scan,
-		       const struct verdicts *verdicts, const struct python_owners *owners,
-		       const struct target *target);
+void torsh_holders_add(struct holders *holders, const struct holders *others,
+		       const struct scan *scan, const struct verdicts *verdicts,
+		       const struct python_owners *owners, const struct judged_moment *moment);
 
 /* Free them. */
 void torsh_holders_free(struct holders *holders);

@@ -8,27 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/input/target.h"
-#include "tools/writer/reachability/allocator_maps.h"
-#include "tools/writer/reachability/python/python_heap.h"
-#include "tools/writer/reachability/python/python_reach.h"
-#include "tools/writer/reachability/root_scan.h"
 
 /* What the verdicts take, about: for a block, and for its bytes that may be pointers. */
-#define BLOCK_BYTES 64u
+#define BLOCK_BYTES 88u
 #define HEAP_SHARE 64u
-#define AGENT_FILE "/libtorshagent.so"
 /* A thread that was stopped while it allocates is let go on, and stopped again. */
 #define HOLD_NS UINT64_C(5000000) /* without progress */
 #define RETRY_NS UINT64_C(2000000)
 #define N_TRIES 100u
+#define SMALL_BYTES (UINT64_C(4) << 20) /* is read in less time than it is copied */
+#define COPY_MAX_NS UINT64_C(60000000000) /* that a process takes to copy itself */
 
 static void give_reason(struct reachability *reachability, const char *reason, int error)
 {
-	reachability->is_judged = false;
 	snprintf(reachability->reason, sizeof(reachability->reason), "%s%s%s", reason,
 		 error ? ": " : "", error ? strerror(error) : "");
 }
@@ -75,223 +70,20 @@ static bool is_reallocating(const struct target *target)
 	return false;
 }
 
-/* ---- the image ------------------------------------------------------------------------------- */
-
-static void index_blocks(struct block_index *index, const struct target *target,
-			 struct python_heap *python)
-{
-	struct live_block block;
-	uint64_t at = 0;
-
-	while (torsh_live_next(&target->state.heap.live, &at, &block))
-		torsh_block_index_add(index, block.address, block.size, block.site);
-	torsh_python_heap_add_to(python, index);
-	torsh_block_index_end(index);
-	torsh_python_heap_number(python, index);
-}
-
-static void beat(void *context)
-{
-	struct target *target = context;
-
-	atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
-}
-
-/* The memory of the process while it is held. */
-struct image {
-	struct memory_areas areas;
-	struct memory_reader reader;
-	struct python_heap python;
-};
-
-/* Returns 0, or a positive error number with nothing to close. */
-static int open_image(struct image *image, const struct target *target)
-{
-	int error = -torsh_memory_areas_read(&image->areas, target->pid, AGENT_FILE);
-
-	if (error)
-		return error;
-	error = -torsh_memory_reader_open(&image->reader, target->pid);
-	if (!error) {
-		error = -torsh_python_heap_find(&image->python, target, &image->areas,
-						&image->reader, target->reachability->n_python_max);
-		if (error)
-			torsh_memory_reader_close(&image->reader);
-	}
-	if (error)
-		torsh_memory_areas_free(&image->areas);
-	return error;
-}
-
-static void close_image(struct image *image)
-{
-	torsh_python_heap_destroy(&image->python);
-	torsh_memory_reader_close(&image->reader);
-	torsh_memory_areas_free(&image->areas);
-}
-
-/* Find who keeps what: in Python as it was when the exit began, if that is known. */
-static void find_holders(const struct target *target, const struct scan *scan,
-			 const struct verdicts *verdicts)
-{
-	struct reachability *reachability = target->reachability;
-	struct python_account account;
-	struct python_reach reach;
-
-	torsh_python_reach_find(&reach, scan->python, scan->graph);
-	torsh_python_account_make(&account, scan->python, verdicts, &reach);
-	torsh_holders_add(&reachability->holders, scan, verdicts,
-			  &(struct python_owners){&reach, account.owner_of}, target);
-	torsh_python_account_trim(&account);
-	torsh_python_reach_free(&reach);
-	if (reachability->before) {
-		torsh_python_account_free(&account);
-		return;
-	}
-	torsh_python_account_free(&reachability->python);
-	reachability->python = account;
-	reachability->python.at_ns =
-		torsh_clock_to_ns(&target->state.clock, target->state.last_stamp);
-}
-
-/* Returns 0 and fills an index and its verdicts, or a positive error number. */
-static int judge_image(struct target *target, struct block_index *index, struct verdicts *verdicts)
-{
-	struct reachability *reachability = target->reachability;
-	struct image image;
-	struct heap_ranges heap = {0};
-	struct pointer_graph graph;
-	struct scan scan = {.reader = &image.reader,
-			    .areas = &image.areas,
-			    .heap = &heap,
-			    .threads = &reachability->threads,
-			    .graph = &graph,
-			    .python = &image.python,
-			    .go_on = beat,
-			    .context = target};
-	int error = open_image(&image, target);
-
-	if (error)
-		return error;
-	index_blocks(index, target, &image.python);
-	torsh_pointer_graph_create(&graph, index);
-	torsh_allocator_maps_add(&heap, target);
-	for (uint32_t i = 0; i < image.python.pools.n; i++)
-		torsh_heap_ranges_add(&heap, image.python.pools.items[i].begin,
-				      image.python.pools.items[i].end);
-	torsh_heap_ranges_find(&heap, &image.areas, index, &image.reader);
-	error = -torsh_scan(&scan);
-	if (!error) {
-		torsh_verdicts_find(verdicts, &graph);
-		find_holders(target, &scan, verdicts);
-		torsh_verdicts_trim(verdicts);
-		torsh_block_index_drop_python(index, verdicts->of);
-	}
-	reachability->read_bytes += image.reader.n_bytes;
-	torsh_pointer_graph_destroy(&graph);
-	torsh_heap_ranges_free(&heap);
-	close_image(&image);
-	return error;
-}
-
-/* ---- sums ------------------------------------------------------------------------------------ */
-
-struct adding {
-	struct reachability *reachability;
-	uint32_t *numbers; /* by site: of its sum + 1; 0: none */
-	size_t capacity;
-};
-
-static void add(struct adding *adding, const struct indexed_block *block, uint64_t bytes,
-		int verdict)
-{
-	struct reachability *reachability = adding->reachability;
-	uint32_t *number = &adding->numbers[block->site];
-	struct verdict_sum *sum;
-
-	if (!*number) {
-		reachability->sums =
-			torsh_array_reserve(reachability->sums, reachability->n_sums,
-					    &adding->capacity, sizeof(*reachability->sums));
-		reachability->sums[reachability->n_sums].site = block->site;
-		*number = ++reachability->n_sums;
-	}
-	sum = &reachability->sums[*number - 1];
-	sum->blocks[verdict]++;
-	sum->bytes[verdict] += bytes;
-}
-
-/* The verdict from before the exit began, if the block was there then. */
-static uint8_t verdict_of(const struct reachability *reachability, const struct live_block *block,
-			  uint8_t now)
-{
-	uint32_t i;
-
-	if (!reachability->before || block->stamp >= reachability->before_stamp)
-		return now;
-	i = torsh_block_index_find(reachability->before, block->address);
-	if (i == NO_BLOCK || reachability->before->blocks[i].address != block->address)
-		return now;
-	return reachability->verdicts_before.of[i];
-}
-
-static void sum_up(struct target *target, const struct block_index *index, const uint8_t *verdicts)
-{
-	struct reachability *reachability = target->reachability;
-	struct adding adding = {
-		.reachability = reachability,
-		.numbers = torsh_memory_new(target->state.heap.n_sites, sizeof(uint32_t)),
-	};
-	const struct live_table *live = &target->state.heap.live;
-
-	free(reachability->sums);
-	reachability->sums = NULL;
-	reachability->n_sums = 0;
-	for (uint32_t i = 0; i < index->n; i++) {
-		const struct indexed_block *indexed = &index->blocks[i];
-		struct live_block block = {.size = indexed->size};
-
-		/* The index doesn't have all of a block that is large or may be older. */
-		if ((reachability->before || indexed->size >> 31 || indexed->size <= 1) &&
-		    !torsh_live_find(live, indexed->address, &block))
-			continue;
-		add(&adding, indexed, block.size, verdict_of(reachability, &block, verdicts[i]));
-	}
-	for (uint32_t i = 0; reachability->before && i < reachability->before->n; i++) {
-		const struct indexed_block *old = &reachability->before->blocks[i];
-		struct live_block block;
-
-		if (!torsh_live_find(live, old->address, &block) ||
-		    block.stamp >= reachability->before_stamp)
-			add(&adding, old, torsh_block_size(old), VERDICT_FREED_AT_EXIT);
-	}
-	free(adding.numbers);
-}
-
-/* ---- one moment ------------------------------------------------------------------------------ */
-
-static void let_go(struct target *target)
-{
-	struct reachability *reachability = target->reachability;
-
-	torsh_threads_continue(&reachability->threads);
-	torsh_target_release(target);
-	reachability->is_held = false;
-	reachability->took_ns += torsh_clock_monotonic_ns() - reachability->stopped_ns;
-}
-
-static void free_before(struct reachability *reachability)
-{
-	if (reachability->before)
-		torsh_block_index_destroy(reachability->before);
-	free(reachability->before);
-	torsh_verdicts_free(&reachability->verdicts_before);
-	reachability->before = NULL;
-}
+/* ---- holding it ------------------------------------------------------------------------------ */
 
 static uint64_t waits_at(const struct target *target)
 {
 	return atomic_load_explicit(&target->view.header->waiting_at, memory_order_seq_cst);
+}
+
+/* Number of the thread that waits; 0: not known here. */
+static pid_t waiting_thread(const struct target *target)
+{
+	return target->start.pid == (uint32_t)target->pid
+		       ? (pid_t)atomic_load_explicit(&target->view.header->waiting_tid,
+						     memory_order_relaxed)
+		       : 0;
 }
 
 /*
@@ -300,49 +92,8 @@ static uint64_t waits_at(const struct target *target)
  */
 static bool has_gone_on(const struct target *target)
 {
-	const struct stopped_threads *threads = &target->reachability->threads;
-
-	return threads->n && !threads->items[0].is_stopped &&
+	return torsh_threads_wait(&target->reachability->threads) &&
 	       waits_at(target) != target->reachability->waiting_at;
-}
-
-/* Its threads are stopped, and everything is folded. */
-static void judge_now(struct target *target, const struct judging_request *request)
-{
-	struct reachability *reachability = target->reachability;
-	struct block_index *index = torsh_memory_new(1, sizeof(*index));
-	struct verdicts verdicts = {0};
-	int error;
-
-	if (request->held)
-		request->held(request->context, target);
-	if (request->is_begin)
-		free_before(reachability);
-	if (!reachability->before)
-		torsh_holders_free(&reachability->holders);
-	torsh_block_index_create(index);
-	error = judge_image(target, index, &verdicts);
-	reachability->n_threads = reachability->threads.n;
-	reachability->at_ns = torsh_clock_to_ns(&target->state.clock, target->state.last_stamp);
-	if (error) {
-		give_reason(reachability, "its memory can't be read", error);
-	} else if (has_gone_on(target)) {
-		give_reason(reachability, "it went on while its memory was read", 0);
-	} else if (request->is_begin) {
-		reachability->has_begin = true;
-		reachability->before = index;
-		reachability->verdicts_before = verdicts;
-		reachability->before_stamp =
-			target->state.last_stamp + 1 - target->state.heap.first_stamp;
-		return;
-	} else {
-		reachability->is_judged = true;
-		*reachability->reason = '\0';
-		sum_up(target, index, verdicts.of);
-	}
-	torsh_verdicts_free(&verdicts);
-	torsh_block_index_destroy(index);
-	free(index);
 }
 
 /* Returns whether it has filters of system calls that this process lacks. */
@@ -365,8 +116,11 @@ static bool hold(struct target *target)
 
 	reachability->stopped_ns = torsh_clock_monotonic_ns();
 	reachability->waiting_at = waits_at(target);
-	result = torsh_threads_stop(&reachability->threads, target->pid, reachability->waiting_at,
-				    !has_filters(target));
+	reachability->has_filters = has_filters(target);
+	result = torsh_threads_stop(
+		&reachability->threads, target->pid,
+		&(struct waiting_thread){waiting_thread(target), reachability->waiting_at},
+		!reachability->has_filters);
 	if (result == -EACCES) {
 		give_reason(reachability, "a filter of its system calls may not let it be stopped",
 			    0);
@@ -378,8 +132,18 @@ static bool hold(struct target *target)
 	}
 	moment = torsh_clock_instant();
 	torsh_target_hold(target, &moment);
-	reachability->is_held = true;
+	reachability->phase = JUDGING_FOLDS;
 	return true;
+}
+
+static void let_go(struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+
+	torsh_threads_continue(&reachability->threads);
+	torsh_target_release(target);
+	reachability->phase = JUDGING_BEGINS;
+	reachability->took_ns += torsh_clock_monotonic_ns() - reachability->stopped_ns;
 }
 
 /* Returns whether events from before the stop are still being folded. */
@@ -408,32 +172,216 @@ static enum judging try_again(struct target *target)
 	return JUDGING_IS_DONE;
 }
 
+/* ---- one moment ------------------------------------------------------------------------------ */
+
+static void beat(void *context)
+{
+	struct target *target = context;
+
+	atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
+}
+
+/* Its threads are stopped, and everything is folded. */
+static struct judge_job *take_moment(struct target *target, const struct judging_request *request)
+{
+	struct reachability *reachability = target->reachability;
+	struct judge_job *job = torsh_memory_new(1, sizeof(*job));
+
+	if (request->held)
+		request->held(request->context, target);
+	job->is_begin = request->when == JUDGE_AT_EXIT_BEGIN;
+	job->before = job->is_begin ? NULL : reachability->begin;
+	job->wake_word = request->wake_word;
+	torsh_judged_moment_take(&job->moment, target, &reachability->threads,
+				 reachability->exit_stamp);
+	job->moment.n_python_max = reachability->n_python_max;
+	if (job->is_begin)
+		reachability->exit_stamp = job->moment.stamp;
+	return job;
+}
+
+static void drop_job(struct judge_job *job)
+{
+	torsh_judged_moment_free(&job->moment);
+	torsh_judge_job_destroy(job);
+}
+
+/* The process goes on: the job has what it needs, or has been done. */
+static enum judging keep_job(struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+	struct judge_job *job = reachability->next;
+
+	reachability->next = NULL;
+	reachability->n_tries = 0;
+	if (job->is_begin) {
+		reachability->begin = job;
+	} else {
+		torsh_judge_job_destroy(reachability->last);
+		reachability->last = job;
+	}
+	*reachability->reason = '\0';
+	let_go(target);
+	return JUDGING_IS_DONE;
+}
+
+static enum judging give_up(struct target *target, const char *reason)
+{
+	struct reachability *reachability = target->reachability;
+
+	drop_job(reachability->next);
+	reachability->next = NULL;
+	let_go(target);
+	give_reason(reachability, reason, 0);
+	return JUDGING_IS_DONE;
+}
+
+/* Read the process's own memory, while it waits. */
+static enum judging judge_in_place(struct target *target)
+{
+	struct reachability *reachability = target->reachability;
+
+	reachability->phase = JUDGING_READS;
+	if (!torsh_judge_job_is_done(reachability->begin))
+		return JUDGING_WAITS;
+	torsh_judge_job_run(reachability->next, beat, target);
+	return has_gone_on(target) ? give_up(target, "it went on while its memory was read")
+				   : keep_job(target);
+}
+
+static struct channel_copy *copy_of(const struct target *target, enum judge_when when)
+{
+	struct channel_header *header = target->view.header;
+
+	return when == JUDGE_AT_EXIT_BEGIN ? &header->exit_begin_copy : &header->exit_copy;
+}
+
+/* Returns whether it waits where it can copy itself, and that is worth it. */
+static bool can_copy(const struct target *target, const struct judging_request *request)
+{
+	struct process_memory memory;
+
+	return request->when != JUDGE_IN_RUN && waiting_thread(target) &&
+	       torsh_threads_wait(&target->reachability->threads) &&
+	       !target->reachability->has_filters &&
+	       !torsh_process_read_memory(target->pid, &memory) &&
+	       memory.resident_bytes >= SMALL_BYTES;
+}
+
+static enum judging await_copy(struct target *target, const struct judging_request *request)
+{
+	struct reachability *reachability = target->reachability;
+	struct channel_copy *channel = copy_of(target, request->when);
+	struct judge_job *job = reachability->next;
+	uint64_t waited_ns = torsh_clock_monotonic_ns() - reachability->copy_ns;
+	int result = torsh_process_copy_await(&job->copy, channel, target->pid);
+
+	if (has_gone_on(target) || torsh_process_has_ended(target->pidfd)) {
+		torsh_process_copy_refuse(channel, &job->copy);
+		return give_up(target, "it went on while it was copied");
+	}
+	if (result == -EAGAIN && waited_ns < COPY_MAX_NS)
+		return JUDGING_WAITS;
+	if (!result) {
+		job->moment.pid = job->copy.pid;
+		if (!torsh_judge_job_start(job))
+			return keep_job(target);
+		job->moment.pid = target->pid;
+	}
+	torsh_process_copy_refuse(channel, &job->copy);
+	return judge_in_place(target);
+}
+
+static enum judging judge_now(struct target *target, const struct judging_request *request)
+{
+	struct reachability *reachability = target->reachability;
+
+	reachability->next = take_moment(target, request);
+	if (!can_copy(target, request))
+		return judge_in_place(target);
+	reachability->phase = JUDGING_COPIES;
+	reachability->copy_ns = torsh_clock_monotonic_ns();
+	torsh_process_copy_request(request->when == JUDGE_AT_EXIT_BEGIN
+					   ? &target->view.header->exit_begin_answer
+					   : &target->view.header->exit_answer);
+	return await_copy(target, request);
+}
+
+static enum judging begin(struct target *target, const struct judging_request *request)
+{
+	struct reachability *reachability = target->reachability;
+	const char *reason = why_not(target, request->left_bytes);
+
+	if (reason) {
+		give_reason(reachability, reason, 0);
+		return JUDGING_IS_DONE;
+	}
+	reachability->n_python_max = python_max(target, request->left_bytes);
+	if (torsh_clock_monotonic_ns() < reachability->retry_ns ||
+	    (request->when != JUDGE_IN_RUN && !torsh_judge_jobs_have_room()))
+		return JUDGING_WAITS;
+	return hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
+}
+
 enum judging torsh_reachability_judge(struct target *target, const struct judging_request *request)
 {
 	struct reachability *reachability = target->reachability;
-	uint64_t now_ns = torsh_clock_monotonic_ns();
 
 	if (!reachability)
 		reachability = target->reachability = torsh_memory_new(1, sizeof(*reachability));
-	if (!reachability->is_held) {
-		const char *reason = why_not(target, request->left_bytes);
-
-		if (reason)
-			give_reason(reachability, reason, 0);
-		else
-			reachability->n_python_max = python_max(target, request->left_bytes);
-		if (!reason && now_ns < reachability->retry_ns)
-			return JUDGING_WAITS;
-		return !reason && hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
+	switch (reachability->phase) {
+	case JUDGING_COPIES:
+		return await_copy(target, request);
+	case JUDGING_READS:
+		return judge_in_place(target);
+	case JUDGING_FOLDS:
+		break;
+	default:
+		return begin(target, request);
 	}
 	if (!torsh_target_is_at_hold(target))
-		return goes_on(target, now_ns) ? JUDGING_WAITS : try_again(target);
-	if (is_reallocating(target))
-		return try_again(target);
-	judge_now(target, request);
-	let_go(target);
-	reachability->n_tries = 0;
-	return JUDGING_IS_DONE;
+		return goes_on(target, torsh_clock_monotonic_ns()) ? JUDGING_WAITS
+								   : try_again(target);
+	return is_reallocating(target) ? try_again(target) : judge_now(target, request);
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+bool torsh_reachability_is_busy(const struct reachability *reachability)
+{
+	return reachability && !(torsh_judge_job_is_done(reachability->begin) &&
+				 torsh_judge_job_is_done(reachability->last));
+}
+
+static const struct judgement *result_of(const struct judge_job *job)
+{
+	return job && torsh_judge_job_is_done(job) && !job->judgement.error ? &job->judgement
+									    : NULL;
+}
+
+const struct judgement *torsh_reachability_begin(const struct reachability *reachability)
+{
+	return result_of(reachability->begin);
+}
+
+const struct judgement *torsh_reachability_last(const struct reachability *reachability)
+{
+	return *reachability->reason ? NULL : result_of(reachability->last);
+}
+
+/* The error of a job that is done; 0: there is none. */
+static int error_of(const struct judge_job *job)
+{
+	return job && torsh_judge_job_is_done(job) ? job->judgement.error : 0;
+}
+
+const char *torsh_reachability_reason(struct reachability *reachability)
+{
+	int error = error_of(reachability->last ? reachability->last : reachability->begin);
+
+	if (error && !*reachability->reason)
+		give_reason(reachability, "its memory can't be read", error);
+	return reachability->reason;
 }
 
 void torsh_reachability_destroy(struct reachability *reachability)
@@ -441,9 +389,10 @@ void torsh_reachability_destroy(struct reachability *reachability)
 	if (!reachability)
 		return;
 	torsh_threads_continue(&reachability->threads);
-	free_before(reachability);
-	torsh_holders_free(&reachability->holders);
-	torsh_python_account_free(&reachability->python);
-	free(reachability->sums);
+	if (reachability->next)
+		drop_job(reachability->next);
+	/* The last one waits for the first. */
+	torsh_judge_job_destroy(reachability->last);
+	torsh_judge_job_destroy(reachability->begin);
 	free(reachability);
 }

@@ -3,13 +3,18 @@
 #include "tools/writer/output/rows/rows_parts.h"
 #include "tools/writer/reachability/reachability.h"
 
-static uint32_t count_rows(const struct reachability *reachability, uint32_t first)
+static uint32_t n_sums_of(const struct judgement *judgement)
+{
+	return judgement ? judgement->n_sums : 0;
+}
+
+static uint32_t count_rows(const struct judgement *judgement, uint32_t first)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = first; i < reachability->n_sums && n < ROWS_BATCH; i++) {
+	for (uint32_t i = first; i < n_sums_of(judgement) && n < ROWS_BATCH; i++) {
 		for (int verdict = VERDICT_LOST; verdict < N_VERDICT_SUMS; verdict++)
-			n += reachability->sums[i].blocks[verdict] != 0;
+			n += judgement->sums[i].blocks[verdict] != 0;
 	}
 	return n;
 }
@@ -17,30 +22,35 @@ static uint32_t count_rows(const struct reachability *reachability, uint32_t fir
 static void put_head(Torsh__Verdicts *row, const struct target *target)
 {
 	struct reachability *reachability = target->reachability;
+	const struct judgement *begin = torsh_reachability_begin(reachability),
+			       *last = torsh_reachability_last(reachability);
+	const struct judgement *latest = last ? last : begin;
 
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, at_ns, reachability->at_ns);
-	if (!reachability->is_judged)
-		row->reason = reachability->reason;
+	ROWS_SET(row, at_ns, latest ? latest->at_ns : 0);
+	if (!last)
+		row->reason = (char *)(uintptr_t)torsh_reachability_reason(reachability);
 	ROWS_SET(row, stopped_ns, reachability->took_ns);
-	ROWS_SET(row, read_bytes, reachability->read_bytes);
-	ROWS_SET(row, threads, reachability->n_threads);
-	ROWS_SET(row, has_begin, reachability->has_begin);
+	ROWS_SET(row, read_bytes, (begin ? begin->read_bytes : 0) + (last ? last->read_bytes : 0));
+	ROWS_SET(row, threads, latest ? latest->n_threads : 0);
+	ROWS_SET(row, has_begin, begin != NULL);
+	ROWS_SET(row, copies,
+		 (uint32_t)(begin && begin->is_of_copy) + (uint32_t)(last && last->is_of_copy));
 }
 
 /* Put the sums from *next on, which moves past the last one. */
 static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory, const struct target *target,
 		     uint32_t *next)
 {
-	const struct reachability *reachability = target->reachability;
-	uint32_t n = count_rows(reachability, *next), i = 0;
+	const struct judgement *judgement = torsh_reachability_last(target->reachability);
+	uint32_t n = count_rows(judgement, *next), i = 0;
 
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, verdict, n);
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, bytes, n);
 	for (; i < n; ++*next) {
-		const struct verdict_sum *sum = &reachability->sums[*next];
+		const struct verdict_sum *sum = &judgement->sums[*next];
 
 		for (uint32_t verdict = VERDICT_LOST; verdict < N_VERDICT_SUMS; verdict++) {
 			if (!sum->blocks[verdict])
@@ -87,13 +97,20 @@ static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const str
 static void put_holders(Torsh__Verdicts *row, struct rows_memory *memory,
 			const struct target *target)
 {
-	const struct holders *holders = &target->reachability->holders;
-	Torsh__Holder *rows = torsh_rows_memory(memory, holders->n, sizeof(*rows));
+	const struct judgement *judgements[] = {torsh_reachability_begin(target->reachability),
+						torsh_reachability_last(target->reachability)};
+	uint32_t n = 0, at = 0;
+	Torsh__Holder *rows;
 
-	ROWS_COLUMN(memory, row, holder, holders->n);
-	for (uint32_t i = 0; i < holders->n; i++) {
-		put_holder(&rows[i], memory, target, &holders->items[i]);
-		row->holder[i] = &rows[i];
+	for (int k = 0; k < 2; k++)
+		n += judgements[k] ? judgements[k]->holders.n : 0;
+	rows = torsh_rows_memory(memory, n, sizeof(*rows));
+	ROWS_COLUMN(memory, row, holder, n);
+	for (int k = 0; k < 2; k++) {
+		for (uint32_t i = 0; judgements[k] && i < judgements[k]->holders.n; i++, at++) {
+			put_holder(&rows[at], memory, target, &judgements[k]->holders.items[i]);
+			row->holder[at] = &rows[at];
+		}
 	}
 }
 
@@ -139,9 +156,11 @@ static void put_owners(Torsh__PythonHeap *row, struct rows_memory *memory,
 static void put_python(Torsh__Verdicts *row, Torsh__PythonHeap *python, struct rows_memory *memory,
 		       const struct target *target)
 {
-	const struct python_account *account = &target->reachability->python;
+	const struct judgement *begin = torsh_reachability_begin(target->reachability),
+			       *last = torsh_reachability_last(target->reachability);
+	const struct python_account *account = begin ? &begin->python : last ? &last->python : NULL;
 
-	if (!account->is_there)
+	if (!account || !account->is_there)
 		return;
 	torsh__python_heap__init(python);
 	ROWS_SET(python, at_ns, account->at_ns);
@@ -177,5 +196,5 @@ void torsh_rows_append_verdicts(struct recording_file *file, const struct target
 		chunk.verdicts = &rows;
 		torsh_recording_append(file, &chunk, priority);
 		torsh_rows_free(&memory);
-	} while (next < target->reachability->n_sums);
+	} while (next < n_sums_of(torsh_reachability_last(target->reachability)));
 }

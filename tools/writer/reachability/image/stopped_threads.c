@@ -187,22 +187,26 @@ static bool is_alone(const char *folder)
 	return !stat(folder, &status) && status.st_nlink == 3;
 }
 
-int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at,
-		       bool may_stop)
+int torsh_threads_stop(struct stopped_threads *threads, pid_t pid,
+		       const struct waiting_thread *waiting, bool may_stop)
 {
 	uint64_t until_ns = now_ns() + STOP_NS;
 	char folder[64];
+	bool is_only;
+	pid_t tid;
 	int n = 1;
 
 	*threads = (struct stopped_threads){0};
 	snprintf(folder, sizeof(folder), "/proc/%d/task", (int)pid);
-	if (waiting_at && is_alone(folder)) {
-		add_thread(threads,
-			   &(struct stopped_thread){.tid = pid, .stack_pointer = waiting_at});
-		return 0;
-	}
-	if (!may_stop)
+	is_only = waiting->stack_pointer && is_alone(folder);
+	tid = is_only ? pid : waiting->tid;
+	if (!is_only && !may_stop)
 		return -EACCES;
+	if (waiting->stack_pointer && tid)
+		add_thread(threads, &(struct stopped_thread){
+					    .tid = tid, .stack_pointer = waiting->stack_pointer});
+	if (is_only)
+		return 0;
 	for (uint32_t i = 0; n > 0 && i < N_ROUNDS_MAX; i++)
 		n = stop_round(threads, folder, until_ns);
 	if (!n && threads->n)

@@ -29,16 +29,27 @@ struct stopped_threads {
 	size_t capacity;
 };
 
+/* A thread that waits for what comes: it is not stopped. */
+struct waiting_thread {
+	pid_t tid; /* 0: not known */
+	uint64_t stack_pointer; /* its registers are above that; 0: no thread waits */
+};
+
 /*
- * Stop all threads of the process, and those that they create meanwhile. waiting_at is the stack
- * pointer of a thread that waits for that, with its registers above it, or 0: if it is the only
- * thread nothing has to be stopped. may_stop: a system call that is interrupted may begin again,
+ * Stop all threads of the process, and those that they create meanwhile, but for one that waits and
+ * whose number is known, or that is the only one: that is the first of the list. may_stop: a system call that is interrupted may begin again,
  * which a filter of system calls can forbid. Returns 0, or -errno with none stopped: -EACCES
  * without may_stop, -EPERM if the system forbids ptrace or a debugger has the process, -ETIMEDOUT
  * if a thread can't be stopped, for example in a system call that nothing interrupts.
  */
-int torsh_threads_stop(struct stopped_threads *threads, pid_t pid, uint64_t waiting_at,
-		       bool may_stop);
+int torsh_threads_stop(struct stopped_threads *threads, pid_t pid,
+		       const struct waiting_thread *waiting, bool may_stop);
+
+/* Returns whether the first of them was not stopped, because it waits. */
+static inline bool torsh_threads_wait(const struct stopped_threads *threads)
+{
+	return threads->n && !threads->items[0].is_stopped;
+}
 
 /* Let them go on where they were, and free the list. */
 void torsh_threads_continue(struct stopped_threads *threads);

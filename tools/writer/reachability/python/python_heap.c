@@ -110,7 +110,7 @@ static bool has_interpreter(const struct memory_areas *areas)
 	return false;
 }
 
-int torsh_python_heap_find(struct python_heap *heap, const struct target *target,
+int torsh_python_heap_find(struct python_heap *heap, const struct heap_ranges *maps,
 			   const struct memory_areas *areas, struct memory_reader *reader,
 			   uint32_t n_max)
 {
@@ -119,10 +119,9 @@ int torsh_python_heap_find(struct python_heap *heap, const struct target *target
 	*heap = (struct python_heap){.is_there = has_interpreter(areas), .n_blocks_max = n_max};
 	if (!heap->is_there)
 		return 0;
-	torsh_python_maps_add(&heap->maps, target);
 	torsh_python_types_create(&heap->types, reader);
-	for (uint32_t i = 0; !result && i < heap->maps.n; i++)
-		result = read_map(heap, &heap->maps.items[i], reader);
+	for (uint32_t i = 0; !result && i < maps->n; i++)
+		result = read_map(heap, &maps->items[i], reader);
 	heap->has_pools = heap->n_blocks > 0;
 	if (heap->n_blocks > n_max) {
 		heap->n_blocks = 0;
@@ -136,7 +135,6 @@ int torsh_python_heap_find(struct python_heap *heap, const struct target *target
 void torsh_python_heap_destroy(struct python_heap *heap)
 {
 	torsh_python_types_destroy(&heap->types);
-	torsh_heap_ranges_free(&heap->maps);
 	torsh_heap_ranges_free(&heap->pools);
 	free(heap->blocks);
 	free(heap->large_dicts);

@@ -21,7 +21,6 @@ struct python_heap {
 	bool is_there; /* the process has an interpreter */
 	bool has_pools; /* and objects in them, whose types are known */
 	struct python_types types;
-	struct heap_ranges maps; /* of the interpreter */
 	struct heap_ranges pools;
 	struct python_block
 		*blocks; /* in use, in the order of addresses; NULL: they are numbered */
@@ -34,14 +33,13 @@ struct python_heap {
 	uint32_t *type_of; /* by block of the index: number of the type + 1, or 0 */
 };
 
-struct target;
-
 /*
- * Find the blocks of CPython's allocator, at most n_max of them: with more there is none. Returns
+ * Find the blocks of CPython's allocator in what the interpreter mapped, at most n_max of them:
+ * with more there is none. Returns
  * 0, or -errno if the process is gone. Free with torsh_python_heap_destroy; areas and reader stay
  * the caller's until then.
  */
-int torsh_python_heap_find(struct python_heap *heap, const struct target *target,
+int torsh_python_heap_find(struct python_heap *heap, const struct heap_ranges *maps,
 			   const struct memory_areas *areas, struct memory_reader *reader,
 			   uint32_t n_max);
 

@@ -9,9 +9,11 @@
 #include "tools/writer/input/order.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/reachability/image/stopped_threads.h"
+#include "tools/writer/reachability/reachability.h"
 #include "tools/writer/threads/drain/drain_state.h"
 
 #define EVENTS_CHUNK (1u << 18)
+#define RESULTS_STEP_NS UINT64_C(20000000)
 
 /* ---- called by other threads ----------------------------------------------------------------- */
 
@@ -166,6 +168,13 @@ static void add_pass(struct target_pass *sum, const struct target_pass *pass)
 		sum->fill_percent = pass->fill_percent;
 }
 
+/* Processes that wait see a heartbeat, and results are taken when they are there. */
+static void watch_soon(struct drain *drain, uint64_t now)
+{
+	if (drain->pace.next_watch_ns > now + RESULTS_STEP_NS)
+		drain->pace.next_watch_ns = now + RESULTS_STEP_NS;
+}
+
 static struct target_pass drain_all(struct drain *drain)
 {
 	struct target_pass sum = {0};
@@ -196,7 +205,9 @@ static struct target_pass drain_all(struct drain *drain)
 		torsh_drain_check_exit_begin(drain, target);
 		torsh_drain_check_exit_wait(drain, target);
 		torsh_drain_check_call(drain, target);
-		if (target->is_drained && !torsh_drain_waits_for_parent(target, now))
+		if (torsh_reachability_is_busy(target->reachability))
+			watch_soon(drain, now);
+		else if (target->is_drained && !torsh_drain_waits_for_parent(target, now))
 			torsh_drain_finish_target(drain, i);
 	}
 	return sum;

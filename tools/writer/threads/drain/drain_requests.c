@@ -135,6 +135,7 @@ static struct residency_moment residency_moment(const struct drain *drain, struc
 
 	return (struct residency_moment){
 		.target = target,
+		.is_first = target->pid == drain->options.first_pid,
 		.targets = drain->targets,
 		.n_targets = drain->n_targets,
 		.at_ns = torsh_session_ns(&drain->session, now_ns),
@@ -174,16 +175,15 @@ static void account_at_exit(struct drain *drain, struct target *target)
 	torsh_residency_exit_end(&drain->residency_pace, &moment);
 }
 
-enum judge_when { JUDGE_IN_RUN, JUDGE_AT_EXIT_BEGIN, JUDGE_AT_EXIT };
-
-/* Returns true when the target's blocks are judged, or that was given up. */
+/* Returns true when the target need not wait for its verdicts any more, or that was given up. */
 static bool judge(struct drain *drain, struct target *target, enum judge_when when)
 {
 	const struct judging_request request = {
-		.is_begin = when == JUDGE_AT_EXIT_BEGIN,
+		.when = when,
 		.left_bytes = torsh_memory_limit_left(&drain->memory_limit).bytes,
 		.held = when == JUDGE_IN_RUN ? NULL : look_held,
 		.context = drain,
+		.wake_word = &drain->mailbox.wake_word,
 	};
 
 	torsh_residency_drop(target);
@@ -225,6 +225,18 @@ static bool is_judged(struct drain *drain, struct target *target)
 	return true;
 }
 
+/* What is written before the first process ends has everyone's verdicts. */
+static bool waits_for_results(const struct drain *drain)
+{
+	if (!(drain->options.exit_wishes & (EXIT_EXPORTS | EXIT_WHOLE)))
+		return false;
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		if (torsh_reachability_is_busy(drain->targets[i]->reachability))
+			return true;
+	}
+	return false;
+}
+
 void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 {
 	const struct request none = {.verb = REQUEST_EXIT_REPLY};
@@ -234,12 +246,14 @@ void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 	    !is_judged(drain, target))
 		return;
 	look_at_exit(drain, target, false);
+	/* Its memory is gone as soon as it goes on. */
+	account_at_exit(drain, target);
 	if (drain->exiting || target->pid != drain->options.first_pid) {
 		torsh_exit_reply_send(target, "");
-		account_at_exit(drain, target);
 		return;
 	}
-	account_at_exit(drain, target);
+	if (waits_for_results(drain))
+		return;
 	drain->exiting = target->number;
 	torsh_drain_request(drain, torsh_queued_request_create(&none, NULL));
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the writer knows of a process at one moment: its live blocks, what mapped its memory, where
+ * its threads are. It is taken while the process is held, and from then on is independent of it: a
+ * judgement may be made of it on another thread.
+ */
+#ifndef TORSH_WRITER_REACHABILITY_JUDGED_MOMENT_H
+#define TORSH_WRITER_REACHABILITY_JUDGED_MOMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tools/writer/reachability/heap_ranges.h"
+#include "tools/writer/reachability/image/stopped_threads.h"
+
+struct target;
+
+struct moment_block {
+	uint64_t address, size;
+	uint32_t site;
+	bool is_old; /* from before the exit began */
+};
+
+/* Memory that a module of the program mapped. */
+struct mapped_range {
+	uint64_t begin, end;
+	char *mapper; /* the module's path; the moment owns it */
+};
+
+struct judged_moment {
+	pid_t pid; /* whose memory this is: the process's, or its copy's */
+	uint64_t at_ns; /* session time */
+	uint64_t stamp; /* blocks from then on are younger */
+	struct stopped_threads threads;
+	struct moment_block *blocks; /* in any order */
+	uint64_t n_blocks;
+	uint32_t n_sites;
+	uint32_t n_python_max; /* blocks of CPython's allocator, for which there is memory */
+	struct heap_ranges allocator_maps, python_maps;
+	struct mapped_range *mapped; /* in the order of addresses */
+	uint32_t n_mapped;
+	size_t mapped_capacity;
+};
+
+/*
+ * Take it: the target's threads are stopped, and its events folded. exit_stamp: stamp of the moment
+ * at which its exit began; 0: it has not, no block is old.
+ */
+void torsh_judged_moment_take(struct judged_moment *moment, const struct target *target,
+			      const struct stopped_threads *threads, uint64_t exit_stamp);
+
+/* Returns the path of the module that mapped the memory at the address; NULL: not known. */
+const char *torsh_judged_moment_mapper(const struct judged_moment *moment, uint64_t address);
+
+/* Free the blocks, of which a judgement needs nothing more. */
+void torsh_judged_moment_free_blocks(struct judged_moment *moment);
+
+/* Free it. */
+void torsh_judged_moment_free(struct judged_moment *moment);
+
+#endif

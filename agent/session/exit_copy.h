@@ -15,8 +15,8 @@
 /*
  * Copy the process, on a thread that nothing else of the process may disturb: the others are
  * stopped, or there are none. names_writer: the copy names the writer to Yama. Returns the copy's
- * number in this PID namespace, or -errno: -ENOSYS before Linux 5.9, -EBUSY where the process is the
- * one that orphans are given to.
+ * number in this PID namespace, or -errno: -ENOSYS before Linux 5.9, -EBUSY where the process is
+ * the one that orphans are given to.
  */
 int torsh_exit_copy_make(struct channel_header *header, struct channel_copy *copy,
 			 bool names_writer);

@@ -104,7 +104,7 @@ enum channel_exit_answer {
 
 #define CHANNEL_EXIT_TEXT_BYTES 2048u
 
-/* A copy of the process at its exit: the writer reads that one's memory, and the process goes on. */
+/* A copy of the process at its exit: the writer reads its memory, and the process goes on. */
 struct channel_copy {
 	_Atomic int32_t pid; /* futex, stored by the process: -errno if there is none; 0: not yet */
 	_Atomic uint32_t is_read; /* futex, stored by the writer: 1 when the copy ends */

@@ -36,8 +36,7 @@ struct reachability {
 	uint32_t judged_for; /* number of the last request that was judged for */
 	uint64_t bound; /* when it was last looked at: the fold goes on */
 	uint64_t bound_ns;
-	uint64_t
-		exit_stamp; /* blocks from then on are younger than its exit's begin; 0: not known */
+	uint64_t exit_stamp; /* younger blocks are from after its exit's begin; 0: not known */
 	bool is_done; /* judged at the end, or given up */
 
 	struct judge_job *next; /* its moment is taken, and it is not started */

@@ -20,7 +20,7 @@
 #define CHANGE_EVERY_NS UINT64_C(1000000000)
 #define LOOK_MAX_NS UINT64_C(100000000) /* that an account waits for what happened before */
 #define ONCE_CPU_NS UINT64_C(5000000000)
-/* Short helpers of shells and build systems: there are thousands, and nobody looks for their memory. */
+/* Helpers of shells and build systems: there are thousands, and their memory is no question. */
 #define SMALL_BYTES (UINT64_C(4) << 20)
 
 static uint64_t cpu_ns(void)

@@ -37,10 +37,11 @@ struct waiting_thread {
 
 /*
  * Stop all threads of the process, and those that they create meanwhile, but for one that waits and
- * whose number is known, or that is the only one: that is the first of the list. may_stop: a system call that is interrupted may begin again,
- * which a filter of system calls can forbid. Returns 0, or -errno with none stopped: -EACCES
- * without may_stop, -EPERM if the system forbids ptrace or a debugger has the process, -ETIMEDOUT
- * if a thread can't be stopped, for example in a system call that nothing interrupts.
+ * whose number is known, or that is the only one: that is the first of the list. may_stop: a system
+ * call that is interrupted may begin again, which a filter of system calls can forbid. Returns 0,
+ * or -errno with none stopped: -EACCES without may_stop, -EPERM if the system forbids ptrace or a
+ * debugger has the process, -ETIMEDOUT if a thread can't be stopped, for example in a system call
+ * that nothing interrupts.
  */
 int torsh_threads_stop(struct stopped_threads *threads, pid_t pid,
 		       const struct waiting_thread *waiting, bool may_stop);

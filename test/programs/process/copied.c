@@ -46,8 +46,8 @@ static void keep_large(void)
 /* A page of pointers that no fork gets. */
 static void keep_unforked(void)
 {
-	char **page = mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+	char **page =
+		mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	page[1] = malloc(5555);
 	memset(page[1], 2, 5555);

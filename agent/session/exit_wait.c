@@ -10,6 +10,7 @@
 #include "agent/process/text_buffer.h"
 #include "agent/producer/channel.h"
 #include "agent/session/exit_copy.h"
+#include "shim/libc/thread.h"
 
 #define EXPORT_NOTICE_AFTER_NS UINT64_C(1000000000)
 #define SAVED_BYTES 256u /* below a frame's pointer, where it saves its caller's registers */
@@ -139,7 +140,7 @@ static bool await_answer(struct channel_header *header, const struct expected *e
 static void prepare_reading(struct channel_header *header, uint32_t wishes, void *frame)
 {
 	uint32_t writer = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
-	uint32_t tid = may_call(header) ? (uint32_t)torsh_sys_gettid() : 0;
+	uint32_t tid = may_call(header) ? (uint32_t)torsh_thread_tid() : 0;
 
 	atomic_store_explicit(&header->waiting_tid, tid, memory_order_relaxed);
 	atomic_store_explicit(&header->waiting_at, (uintptr_t)frame - SAVED_BYTES,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,25 +97,33 @@ static int request_stop(struct stopped_thread *thread)
 	return 0;
 }
 
+/* Add a set of registers: NT_PRSTATUS, or NT_PRFPREG, which has those of vectors too. */
+static int add_registers(struct stopped_thread *thread, unsigned kind)
+{
+	struct iovec vector = {.iov_base = thread->registers + thread->n_registers,
+			       .iov_len = (THREAD_REGISTERS_MAX - thread->n_registers) *
+					  sizeof(uint64_t)};
+
+	if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)(uintptr_t)kind, &vector))
+		return -errno;
+	thread->n_registers += (uint32_t)(vector.iov_len / sizeof(uint64_t));
+	return 0;
+}
+
+/* A copy in progress may have pointers in registers of vectors alone. */
 static int read_registers(struct stopped_thread *thread)
 {
-	struct user_regs_struct registers;
-	struct iovec vector = {.iov_base = &registers, .iov_len = sizeof(registers)};
-	const uint64_t *words = (const uint64_t *)&registers;
-
-	if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &vector))
-		return -errno;
 #if defined(__x86_64__)
-	thread->stack_pointer = registers.rsp;
+	const size_t at = offsetof(struct user_regs_struct, rsp);
 #else
-	thread->stack_pointer = registers.sp;
+	const size_t at = offsetof(struct user_regs_struct, sp);
 #endif
-	thread->n_registers = (uint32_t)(sizeof(registers) / sizeof(*words));
-	if (thread->n_registers > THREAD_REGISTERS_MAX)
-		thread->n_registers = THREAD_REGISTERS_MAX;
-	for (uint32_t i = 0; i < thread->n_registers; i++)
-		thread->registers[i] = words[i];
-	return 0;
+	int result = add_registers(thread, NT_PRSTATUS);
+
+	if (result)
+		return result;
+	thread->stack_pointer = thread->registers[at / sizeof(uint64_t)];
+	return add_registers(thread, NT_PRFPREG);
 }
 
 static void add_thread(struct stopped_threads *threads, const struct stopped_thread *thread)

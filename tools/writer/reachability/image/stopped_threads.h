@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define THREAD_REGISTERS_MAX 40u
+#define THREAD_REGISTERS_MAX 112u /* general ones, and 512 to 528 bytes of others */
 
 struct stopped_thread {
 	pid_t tid;

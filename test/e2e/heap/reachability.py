@@ -5,19 +5,15 @@ What is lost and what is kept, against LeakSanitizer and Valgrind's memcheck on 
 class that these give it, apart from what the tables below say and why.
 """
 
-import collections
 import pathlib
-import re
 import sys
-import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from schema import expect_fits  # noqa: E402
+from verdicts import of_lsan, of_memcheck, only, ours, totals, with_lsan  # noqa: E402
 
 SOURCE = ROOT / "test/programs/heap/reach.cc"
 PROGRAM = PROGRAMS / "reach"
-CLASSES = ("lost", "indirect", "possible", "reachable")
 NODE = 64
 
 # Neither divides what is kept as memcheck does: LeakSanitizer takes any pointer into a block for one to its begin.
@@ -38,43 +34,7 @@ def cases():
 
 
 def judged(name, **variables):
-    """The blocks of the program's own lines, by class: [blocks, bytes]."""
-    result, output = record([PROGRAM, name], env=variables)
-    expect_equal(result.returncode, 0, f"status of {name} ({result.stderr})")
-    report = leaks(output, "--limit", "0")
-    expect_fits("leaks", report)
-    expect_equal(report["reachability"], {"judged": True, "reason": None}, f"whether {name} was judged")
-    classes = {kind: [0, 0] for kind in CLASSES}
-    for leak in report["leaks"]:
-        if not any((frame.get("file") or "").endswith("reach.cc") for frame in leak["stack"]):
-            continue
-        expect_equal([sum(leak["classes"][kind][what] for kind in leak["classes"]) for what in ("blocks", "bytes")],
-                     [leak["blocks"], leak["bytes"]], "sum of a leak's classes")
-        for kind in CLASSES:
-            classes[kind][0] += leak["classes"][kind]["blocks"]
-            classes[kind][1] += leak["classes"][kind]["bytes"]
-    return classes
-
-
-def with_lsan(folder):
-    program = folder / "reach"
-    compiled = run([need_command("g++"), "-g", "-O1", "-fno-inline", "-fno-builtin", "-fno-optimize-sibling-calls", "-pthread",
-                    "-fsanitize=leak", "-o", program, SOURCE])
-    if compiled.returncode:
-        raise Skip(f"g++ has no LeakSanitizer: {compiled.stderr.decode()[-200:]}")
-    return program
-
-
-def of_lsan(program, name):
-    text = run([program, name], dict(clean_environment(), LSAN_OPTIONS="exitcode=0")).stderr.decode()
-    if "LeakSanitizer has encountered a fatal error" in text:
-        raise Skip("LeakSanitizer can't use ptrace here")
-    classes = {"lost": [0, 0], "indirect": [0, 0]}
-    for kind, size, n in re.findall(r"^(Direct|Indirect) leak of (\d+) byte\(s\) in (\d+) object", text, re.M):
-        of = classes["lost" if kind == "Direct" else "indirect"]
-        of[0] += int(n)
-        of[1] += int(size)
-    return classes
+    return ours(SOURCE, [PROGRAM, name], **variables)
 
 
 def expect_differences(found, explained):
@@ -86,44 +46,21 @@ def expect_differences(found, explained):
 
 @case
 def blocks_have_the_classes_that_leak_sanitizer_gives_them():
-    program, found, n_lost = with_lsan(scratch("lsan")), {}, 0
+    program, found, n_lost = with_lsan(SOURCE, scratch("lsan")), {}, 0
     for name in cases():
-        theirs = of_lsan(program, name)
-        mine = {kind: of for kind, of in judged(name).items() if kind in theirs}
-        n_lost += mine["lost"][0]
+        theirs, mine = of_lsan(SOURCE, [program, name]), only(judged(name), ("lost", "indirect"))
+        n_lost += totals(mine)["lost"][0]
         if mine != theirs:
             found[name] = mine, theirs
     expect_differences(found, OTHERWISE_FOR_LSAN)
     assert n_lost > 10, n_lost
 
 
-KINDS = {"Leak_DefinitelyLost": "lost", "Leak_IndirectlyLost": "indirect", "Leak_PossiblyLost": "possible",
-         "Leak_StillReachable": "reachable"}
-
-
-def of_memcheck(name, folder):
-    out = folder / f"{name}.xml"
-    result = run([need_command("valgrind"), "--leak-check=full", "--show-leak-kinds=all", "--xml=yes", f"--xml-file={out}",
-                  "--leak-check-heuristics=all", "--num-callers=30", PROGRAM, name], clean_environment())
-    expect_equal(result.returncode, 0, f"status of {name} with Valgrind ({result.stderr})")
-    classes = {kind: [0, 0] for kind in CLASSES}
-    for error in ElementTree.parse(out).getroot().iter("error"):
-        files = [frame.text for frame in error.iter("file")]
-        what = error.find("xwhat")
-        if "reach.cc" in files and what is not None and error.find("kind").text in KINDS:
-            of = classes[KINDS[error.find("kind").text]]
-            # What is lost with a block is among its bytes, and has an entry of its own.
-            direct = re.search(r"\(([\d,]+) direct", what.find("text").text)
-            of[0] += int(what.find("leakedblocks").text)
-            of[1] += int(direct.group(1).replace(",", "") if direct else what.find("leakedbytes").text)
-    return classes
-
-
 @case
 def blocks_have_the_classes_that_memcheck_gives_them():
     folder, found = scratch("memcheck"), {}
     for name in cases():
-        mine, theirs = judged(name), of_memcheck(name, folder)
+        mine, theirs = judged(name), of_memcheck(SOURCE, [PROGRAM, name], folder / f"{name}.xml")
         if mine != theirs:
             found[name] = mine, theirs
     expect_differences(found, OTHERWISE_FOR_MEMCHECK)
@@ -146,7 +83,7 @@ def who_keeps_a_block_is_named():
 def with_another_allocator_nothing_that_is_kept_is_lost():
     """Its tables may count as roots, and keep what is lost; but its pages are the program's, and no part of the agent's memory."""
     for name in cases():
-        here, there = judged(name), judged(name, TORSH_PROFILER_ALLOCATOR="jemalloc")
+        here, there = totals(judged(name)), totals(judged(name, TORSH_PROFILER_ALLOCATOR="jemalloc"))
         kept = here["possible"][0] + here["reachable"][0]
         assert there["possible"][0] + there["reachable"][0] >= kept, (name, here, there)
 

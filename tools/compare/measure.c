@@ -8,6 +8,7 @@
 #include "tools/compare/compare.h"
 #include "tools/device/kernels/kernels.h"
 #include "tools/memory/growth/growth.h"
+#include "tools/memory/growth/growth_rules.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/leaks/peak_holders.h"
 #include "tools/memory/peak.h"
@@ -135,6 +136,7 @@ static void measure_growth(const struct measuring *at, bool is_known)
 	struct growth growth = {0};
 
 	torsh_growth_find(&growth, at->of->processes, at->of->n_processes);
+	torsh_growth_suppress(&growth, at->of->suppress, at->of->symbols);
 	set_total(at, COMPARE_growth_bytes_per_step, is_known && growth.is_enough,
 		  (uint64_t)(torsh_growth_bytes(&growth) + 0.5));
 	torsh_growth_free(&growth);

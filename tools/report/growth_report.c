@@ -52,12 +52,12 @@ static void emit_processes(struct json_writer *json, const struct growth_view *v
 	torsh_json_end_array(json);
 }
 
-static void emit_small(struct json_writer *json, const struct counted_sites *small)
+static void emit_sum(struct json_writer *json, const char *key, const struct counted_sites *sum)
 {
-	torsh_json_begin_object(json, "small");
-	torsh_json_put_u64(json, "groups", small->n);
-	torsh_json_put_u64(json, "bytes", small->bytes);
-	torsh_json_put_u64(json, "blocks", small->blocks);
+	torsh_json_begin_object(json, key);
+	torsh_json_put_u64(json, "groups", sum->n);
+	torsh_json_put_u64(json, "bytes", sum->bytes);
+	torsh_json_put_u64(json, "blocks", sum->blocks);
 	torsh_json_end_object(json);
 }
 
@@ -76,7 +76,8 @@ void torsh_growth_json(const struct growth_view *view)
 		emit_grown(&json, view, &view->growth->found.items[i]);
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &view->growth->found, view->n_shown);
-	emit_small(&json, &view->growth->small);
+	emit_sum(&json, "small", &view->growth->small);
+	emit_sum(&json, "suppressed", &view->growth->suppressed);
 	torsh_parts_emit_events(&json, view->processes, view->n_processes);
 	emit_processes(&json, view);
 	torsh_parts_emit_recording(&json, view->recording);
@@ -122,6 +123,16 @@ static void print_small(const struct growth *growth)
 		       torsh_size_human(growth->small.bytes, bytes));
 }
 
+static void print_suppressed(const struct growth *growth)
+{
+	char groups[SIZE_TEXT_BYTES], bytes[SIZE_TEXT_BYTES];
+
+	if (growth->suppressed.n)
+		printf("suppressed by rules: %s, %s together\n",
+		       torsh_size_counted(growth->suppressed.n, "stack", groups),
+		       torsh_size_human(growth->suppressed.bytes, bytes));
+}
+
 void torsh_growth_text(const struct growth_view *view)
 {
 	const struct growth *growth = view->growth;
@@ -147,4 +158,5 @@ void torsh_growth_text(const struct growth_view *view)
 				      });
 	torsh_text_smaller(stdout, growth->found.n - view->n_shown);
 	print_small(growth);
+	print_suppressed(growth);
 }

@@ -80,8 +80,8 @@ def compare(source, of):
     print(f"note: {len(of)} cases of LeakSanitizer, {sum(name in OTHERWISE for name in of)} of them different with a reason")
 
 
-# Stacks of threads that ended, which the C library keeps for the next ones, are no roots for LeakSanitizer. For the agent
-# they are memory that the program mapped: the arguments and results of the last threads stay reachable.
+# The descriptors of the last threads that ended, which the C library keeps with their stacks for the next ones, are no roots
+# for LeakSanitizer. For the agent they are: their arguments and results stay reachable.
 OF_ENDED_THREADS = ("create_thread_leak_arg", "create_thread_leak_retval")
 
 # The program handles signals all the time: the first one ends its wait at the exit, as an interrupt by a user does.

@@ -17,6 +17,7 @@
 #include "tools/frames/frame_kind.h"
 #include "tools/frames/short_name.h"
 #include "tools/memory/growth/growth.h"
+#include "tools/memory/growth/growth_rules.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 #include "tools/recording/losses.h"
@@ -222,11 +223,13 @@ static char *name_culprit(struct allocation_sites *sites, struct symbols *symbol
 }
 
 /* Store the growth of all sites together, in bytes per step. */
-static void measure_growth(struct budget *budget, const struct reading *reading)
+static void measure_growth(struct budget *budget, const struct reading *reading,
+			   const struct suppress *suppress)
 {
 	struct growth growth = {0};
 
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
+	torsh_growth_suppress(&growth, suppress, reading->symbols);
 	budget->is_known = growth.is_enough;
 	if (!budget->is_known)
 		snprintf(budget->figure.reason, sizeof(budget->figure.reason),
@@ -267,7 +270,7 @@ static void measure_host(struct budget *budgets, const struct reading *reading,
 		torsh_sites_free(&sites);
 	}
 	if (budgets[BUDGET_growth].is_set)
-		measure_growth(&budgets[BUDGET_growth], reading);
+		measure_growth(&budgets[BUDGET_growth], reading, &options->suppress);
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		const struct recorded_process *process = reading->processes[i];
 

@@ -12,6 +12,7 @@
 #include "tools/command/leaks/leaks_view.h"
 #include "tools/command/reading.h"
 #include "tools/report/device_report.h"
+#include "tools/memory/growth/growth_rules.h"
 #include "tools/memory/growth/growth_window.h"
 #include "tools/report/growth_report.h"
 #include "tools/frames/blamed_line.h"
@@ -177,6 +178,7 @@ static void show_growth(const struct read_options *options, const struct reading
 
 	open_growth(&of, &growth, options, reading);
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
+	torsh_growth_suppress(&growth, &options->suppress, reading->symbols);
 	torsh_sites_merge_stacks(&growth.found, reading->symbols);
 	torsh_sites_merge_alike(&growth.found, reading->symbols);
 	torsh_growth_fold(&growth);

@@ -7,6 +7,7 @@
 #include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/memory/growth/growth_rules.h"
 
 /* Adds stacks of one process, in one view, to a tree. */
 struct grower {
@@ -369,6 +370,7 @@ void torsh_html_memory_collect(struct html_page *page)
 			 trace->suppress);
 	torsh_sites_sort(&memory->leaks.found, ORDER_BYTES);
 	torsh_growth_find(&memory->growth, trace->processes, trace->n_processes);
+	torsh_growth_suppress(&memory->growth, trace->suppress, trace->symbols);
 	torsh_sites_sort(&memory->growth.found, ORDER_BYTES);
 	memory->leaked.sites = &memory->leaks.found;
 	memory->leaked.nodes =

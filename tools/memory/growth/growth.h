@@ -35,6 +35,7 @@ struct growth {
 	struct allocation_sites found;
 	struct counted_sites small; /* that torsh_growth_fold took out of found */
 	double small_rate; /* their bytes by step or second */
+	struct counted_sites suppressed; /* that torsh_growth_suppress took out of found */
 	enum growth_over over;
 	uint64_t n_steps; /* of the process with most steps */
 	bool is_enough; /* some process had enough steps, or samples, to decide */

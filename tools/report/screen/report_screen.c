@@ -7,6 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/memory/growth/growth.h"
+#include "tools/memory/growth/growth_rules.h"
 #include "tools/recording/losses.h"
 #include "tools/report/screen/next_commands.h"
 #include "tools/report/screen/screen_devices.h"
@@ -34,6 +35,7 @@ static void find_growth(struct growth *growth, const struct overview *overview)
 	if (overview->leaks.blocks)
 		return;
 	torsh_growth_find(growth, overview->processes, overview->n_processes);
+	torsh_growth_suppress(growth, overview->suppress, overview->symbols);
 	torsh_sites_merge_stacks(&growth->found, overview->symbols);
 	torsh_sites_merge_alike(&growth->found, overview->symbols);
 	torsh_sites_sort(&growth->found, ORDER_BYTES);

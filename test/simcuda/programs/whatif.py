@@ -58,6 +58,74 @@ class Convolutional(nn.Module):
         return self.head(self.pool(x).flatten(1))
 
 
+class Basic(nn.Module):
+    """A block of a ResNet: it changes its tensors in place, and the last that it allocates is not its result."""
+
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        self.first, self.of_first = nn.Conv2d(channels, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out)
+        self.second, self.of_second = nn.Conv2d(out, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out)
+        self.relu = nn.ReLU(inplace=True)
+        self.shortcut = nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        out = self.relu(self.of_first(self.first(x)))
+        out = self.of_second(self.second(out))
+        out += self.shortcut(x)
+        return self.relu(out)
+
+
+class ResidualNetwork(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 32, 3, 1, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU(inplace=True))
+        self.blocks = nn.ModuleList([Basic(32, 32, 1), Basic(32, 64, 2), Basic(64, 128, 2)])
+        self.head = nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = call(block, x)
+        return self.head(x.mean((2, 3)))
+
+
+class Stage(nn.Sequential):
+    """Two convolutions and what makes their result smaller, in place where that is possible."""
+
+    def __init__(self, channels, out):
+        super().__init__(nn.Conv2d(channels, out, 3, padding=1), nn.ReLU(inplace=True), nn.Conv2d(out, out, 3, padding=1),
+                         nn.ReLU(inplace=True), nn.MaxPool2d(2))
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stages = nn.ModuleList([Stage(3, 32), Stage(32, 64), Stage(64, 128)])
+        self.head = nn.Sequential(nn.Linear(128 * 16, 256), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(256, 10))
+
+    def forward(self, x):
+        for stage in self.stages:
+            x = call(stage, x)
+        return self.head(x.flatten(1))
+
+
+class Layer(nn.Sequential):
+    def __init__(self, width):
+        super().__init__(nn.Linear(width, 4 * width), nn.ReLU(inplace=True), nn.Dropout(0.1), nn.Linear(4 * width, width))
+
+
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Layer(784) for _ in range(3))
+        self.head = nn.Linear(784, 10)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = call(layer, x)
+        return self.head(x)
+
+
 class Attention(nn.Module):
     """A block of a transformer, its attention written out."""
 
@@ -159,6 +227,9 @@ PROGRAMS = {
     "mlp": (Perceptron, vectors, sgd, 1),
     "cnn": (Convolutional, images, sgd, 1),
     "transformer": (Transformer, sentences, adam, 1),
+    "resnet": (ResidualNetwork, images, sgd, 1),
+    "vgg": (Plain, images, sgd, 1),
+    "layers": (Layers, vectors, sgd, 1),
     "lstm": (Recurrent, labelled_sentences, adam, 1),
     "gru": (TimeFirst, words_in_order, adam, 1),
     "accumulated": (Transformer, sentences, adam, 4),

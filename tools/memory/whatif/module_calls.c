@@ -6,12 +6,15 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/memory/whatif/result_shape.h"
+#include "tools/timeline/inputs.h"
 
 struct walker {
 	struct module_calls *calls;
 	const char *module;
 	const struct recorded_process *process;
 	const struct span *open; /* the matching module's span; NULL: none is open */
+	const struct span *outermost; /* the open call's operator that runs; NULL: none */
 };
 
 bool torsh_module_is(const char *label, const char *module)
@@ -45,8 +48,52 @@ static void begin_call(struct walker *walker, const struct span *span)
 		torsh_array_reserve(calls->items, calls->n, &calls->n_room, sizeof(*calls->items));
 	calls->items[calls->n++] = (struct module_call){.start_ns = span->start_ns,
 							.thread = span->thread,
+							.first_operator = calls->n_operators,
 							.first_sequence = OP_NO_SEQUENCE};
 	walker->open = span;
+	walker->outermost = NULL;
+}
+
+static struct call_operator operator_of(const struct span *span)
+{
+	const char *name = torsh_span_name(span);
+	struct call_operator operator= {.start_ns = span->start_ns, .end_ns = span->start_ns};
+	struct inputs inputs;
+
+	operator.is_in_place = name && * name && name[strlen(name) - 1] == '_';
+	torsh_inputs_parse(&inputs, torsh_timeline_label(span->process, span->inputs));
+	for (uint32_t i = 0; i < inputs.n_items && operator.n_inputs<CALL_INPUTS_MAX; i++) {
+		const struct input *input = &inputs.items[i];
+
+		if (input->kind == INPUT_TENSOR && !input->is_meta)
+			operator.input_bytes[operator.n_inputs++] = torsh_input_elements(input) *
+					     torsh_input_item_bytes(input);
+	}
+	return operator;
+}
+
+static void add_outermost(struct module_calls *calls, const struct span *span)
+{
+	calls->operators = torsh_array_reserve(calls->operators, calls->n_operators,
+					       &calls->operators_room, sizeof(*calls->operators));
+	calls->operators[calls->n_operators++] = operator_of(span);
+}
+
+/* Note an operator of the open call, or the first one after the last call. */
+static void see_outermost(struct walker *walker, const struct span *span)
+{
+	struct module_calls *calls = walker->calls;
+	struct module_call *call = calls->n ? &calls->items[calls->n - 1] : NULL;
+
+	if (!call || span->thread != call->thread || torsh_span_outer_operator(span))
+		return;
+	if (walker->open) {
+		call->n_operators++;
+		walker->outermost = span;
+	} else if (calls->n_operators > call->first_operator + call->n_operators) {
+		return;
+	}
+	add_outermost(calls, span);
 }
 
 /* Count an operator to the open call. */
@@ -94,6 +141,8 @@ static void see_begin(void *context, struct span *span)
 
 	if (span->process != walker->process)
 		return;
+	if (span->kind == SPAN_OPERATOR && span->phase != PHASE_BACKWARD)
+		see_outermost(walker, span);
 	if (span->is_module && !walker->open && span->phase != PHASE_BACKWARD &&
 	    is_meant(walker, span->name))
 		begin_call(walker, span);
@@ -107,6 +156,10 @@ static void see_end(void *context, struct span *span)
 {
 	struct walker *walker = context;
 
+	if (span == walker->outermost) {
+		walker->calls->operators[walker->calls->n_operators - 1].end_ns = span->end_ns;
+		walker->outermost = NULL;
+	}
 	if (span != walker->open)
 		return;
 	walker->calls->items[walker->calls->n - 1].end_ns = span->end_ns;
@@ -131,4 +184,5 @@ void torsh_module_calls_collect(struct module_calls *calls, const char *module,
 void torsh_module_calls_free(struct module_calls *calls)
 {
 	free(calls->items);
+	free(calls->operators);
 }

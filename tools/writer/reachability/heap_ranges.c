@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/writer/reachability/jemalloc_maps.h"
 
 /* sizeof(struct heap_info), where an arena's own heap goes on with its state; from 2.35 on more */
 #define ARENA_STATE_MIN 0x20u
@@ -121,5 +122,6 @@ void torsh_heap_ranges_find(struct heap_ranges *ranges, const struct memory_area
 			torsh_heap_ranges_add(ranges, at / page * page,
 					      (end + page - 1) / page * page);
 	}
+	torsh_jemalloc_maps_add(ranges, areas, reader);
 	torsh_heap_ranges_sort(ranges);
 }

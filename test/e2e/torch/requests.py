@@ -143,7 +143,15 @@ def a_worker_of_gunicorn_serves_one_by_one():
 
 @case
 @needs("servers")
+def threads_of_the_standard_librarys_server_have_theirs():
+    program = FOLDER / "served_by_stdlib.py"
+    expect_overlaps(expect_requests(serve(["torsh.httpd", program, "SOCKET"])))
+
+
+@case
+@needs("servers")
 def without_the_agent_they_serve_the_same():
+    serve(["torsh.httpd", FOLDER / "served_by_stdlib.py", "SOCKET"], has_agent=False)
     serve(UVICORN, has_agent=False, TORSH_APP="served:asgi")
     serve([*GUNICORN, "--threads", "2"], has_agent=False, GUNICORN_CMD_ARGS="--config python:torsh.gunicorn")
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What grows and is known for it: rules that suppress leaks, of which one names a ring that fills. */
+/* What grows and is known: rules that suppress leaks, of which one names a ring that fills. */
 #ifndef TORSH_MEMORY_GROWTH_GROWTH_RULES_H
 #define TORSH_MEMORY_GROWTH_GROWTH_RULES_H
 

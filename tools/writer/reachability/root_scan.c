@@ -28,11 +28,12 @@ static void take_data(void *context, uint64_t address, uint64_t *words, size_t n
 	take_root(context, address, words, n);
 }
 
-/* Where the area's part in use begins: at the lowest stack pointer, if it is a stack. */
-static uint64_t begin_of(const struct scan *scan, uint32_t number)
+/* Returns the area's part in use: from the lowest stack pointer on, if it is a stack. */
+static struct stack_rest part_in_use(const struct scan *scan, uint32_t number)
 {
 	const struct memory_area *area = &scan->areas->items[number];
-	uint64_t begin = area->end, kept;
+	struct stack_rest rest;
+	uint64_t begin = area->end;
 
 	for (uint32_t i = 0; i < scan->threads->n; i++) {
 		uint64_t at = scan->threads->items[i].stack_pointer - RED_ZONE_BYTES;
@@ -41,9 +42,10 @@ static uint64_t begin_of(const struct scan *scan, uint32_t number)
 			begin = at;
 	}
 	if (begin < area->end)
-		return begin;
-	kept = torsh_stack_of_ended_thread(scan->areas, number, scan->threads, scan->reader);
-	return kept ? kept : area->begin;
+		return (struct stack_rest){begin, area->end};
+	if (torsh_stack_of_ended_thread(scan->areas, number, scan->threads, scan->reader, &rest))
+		return rest;
+	return (struct stack_rest){area->begin, area->end};
 }
 
 /* Memory that processes share has no addresses of one of them. */
@@ -64,21 +66,22 @@ static bool is_glibc(const struct memory_area *area)
 static int scan_area(struct scan *scan, uint32_t number)
 {
 	const struct memory_area *area = &scan->areas->items[number];
-	uint64_t at = begin_of(scan, number);
+	const struct stack_rest used = part_in_use(scan, number);
+	uint64_t at = used.begin;
 	uint32_t i = torsh_heap_ranges_from(scan->heap, at);
 	int result = 0;
 
-	while (!result && at < area->end) {
+	while (!result && at < used.end) {
 		const struct heap_range *heap =
-			i < scan->heap->n && scan->heap->items[i].begin < area->end
+			i < scan->heap->n && scan->heap->items[i].begin < used.end
 				? &scan->heap->items[i++]
 				: NULL;
-		uint64_t end = heap ? heap->begin : area->end;
+		uint64_t end = heap ? heap->begin : used.end;
 
 		if (at < end)
 			result = torsh_memory_read(scan->reader, at, end, area->is_file,
 						   is_glibc(area) ? take_data : take_root, scan);
-		at = heap ? heap->end : area->end;
+		at = heap ? heap->end : used.end;
 	}
 	return result;
 }

@@ -12,6 +12,7 @@
  * ended, -1 once it was joined
  */
 #define PTHREAD_SELF 16u
+#define PTHREAD_HEAD 24u /* up to the second one, with dtv between them */
 #define PTHREAD_TID 720u
 
 static bool is_in_use(const struct memory_area *area, const struct stopped_threads *threads)
@@ -34,9 +35,9 @@ static bool has_guard(const struct memory_areas *areas, uint32_t i)
 	       !below->is_writable && !below->is_file;
 }
 
-uint64_t torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t i,
-				     const struct stopped_threads *threads,
-				     const struct memory_reader *reader)
+bool torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t i,
+				 const struct stopped_threads *threads,
+				 const struct memory_reader *reader, struct stack_rest *rest)
 {
 #if defined(__x86_64__)
 	const struct memory_area *area = &areas->items[i];
@@ -46,18 +47,22 @@ uint64_t torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t 
 	    area->end - area->begin < TOP_BYTES || !has_guard(areas, i) ||
 	    is_in_use(area, threads) ||
 	    torsh_memory_copy(reader, begin, words, sizeof(words)) != sizeof(words))
-		return 0;
+		return false;
 	for (size_t k = 0; k + PTHREAD_TID / 8 < TOP_WORDS; k++) {
 		uint64_t self = begin + 8 * k;
+		int32_t tid = (int32_t)words[k + PTHREAD_TID / 8];
 
-		if (words[k] == self && words[k + PTHREAD_SELF / 8] == self)
-			return (int32_t)words[k + PTHREAD_TID / 8] <= 0 ? self : 0;
+		if (words[k] != self || words[k + PTHREAD_SELF / 8] != self)
+			continue;
+		*rest = (struct stack_rest){self, tid ? self + PTHREAD_HEAD : area->end};
+		return tid <= 0;
 	}
 #else
 	(void)areas;
 	(void)i;
 	(void)threads;
 	(void)reader;
+	(void)rest;
 #endif
-	return 0;
+	return false;
 }

@@ -8,7 +8,7 @@
 #include "tools/compare/compare.h"
 #include "tools/device/kernels/kernels.h"
 #include "tools/memory/growth/growth.h"
-#include "tools/memory/growth/growth_rules.h"
+#include "tools/memory/leaks/rules/growth_rules.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/leaks/peak_holders.h"
 #include "tools/memory/peak.h"

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from verdicts import of_lsan, of_memcheck, only, ours, totals, with_lsan  # noqa: E402
+from checkers.verdicts import of_lsan, of_memcheck, only, ours, totals, with_lsan  # noqa: E402
 
 SOURCE = ROOT / "test/programs/heap/reach.cc"
 PROGRAM = PROGRAMS / "reach"

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from verdicts import as_text, of_memcheck, ours, totals  # noqa: E402
+from checkers.verdicts import as_text, of_memcheck, ours, totals  # noqa: E402
 
 SOURCE = ROOT / "test/programs/reachability/classes.cc"
 PROGRAM = PROGRAMS / "classes"

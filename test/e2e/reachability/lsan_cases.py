@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from verdicts import as_text, by_line, of_lsan, only, ours, report_of, totals, with_lsan  # noqa: E402
+from checkers.verdicts import as_text, by_line, of_lsan, only, ours, report_of, totals, with_lsan  # noqa: E402
 
 SOURCES = [ROOT / f"test/programs/reachability/{name}.cc" for name in ("lsan_cases", "lsan_threads")]
 THREADS = SOURCES[1]

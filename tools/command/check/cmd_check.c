@@ -17,7 +17,7 @@
 #include "tools/frames/frame_kind.h"
 #include "tools/frames/short_name.h"
 #include "tools/memory/growth/growth.h"
-#include "tools/memory/growth/growth_rules.h"
+#include "tools/memory/leaks/rules/growth_rules.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 #include "tools/recording/losses.h"

@@ -12,7 +12,7 @@
 #include "tools/command/leaks/leaks_view.h"
 #include "tools/command/reading.h"
 #include "tools/report/device_report.h"
-#include "tools/memory/growth/growth_rules.h"
+#include "tools/memory/leaks/rules/growth_rules.h"
 #include "tools/memory/growth/growth_window.h"
 #include "tools/report/growth_report.h"
 #include "tools/frames/blamed_line.h"

@@ -7,7 +7,7 @@
 #include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
-#include "tools/memory/growth/growth_rules.h"
+#include "tools/memory/leaks/rules/growth_rules.h"
 
 /* Adds stacks of one process, in one view, to a tree. */
 struct grower {

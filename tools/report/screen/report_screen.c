@@ -7,7 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/memory/growth/growth.h"
-#include "tools/memory/growth/growth_rules.h"
+#include "tools/memory/leaks/rules/growth_rules.h"
 #include "tools/recording/losses.h"
 #include "tools/report/screen/next_commands.h"
 #include "tools/report/screen/screen_devices.h"

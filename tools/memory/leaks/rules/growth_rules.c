@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/memory/growth/growth_rules.h"
+#include "tools/memory/leaks/rules/growth_rules.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What grows and is known: rules that suppress leaks, of which one names a ring that fills. */
-#ifndef TORSH_MEMORY_GROWTH_GROWTH_RULES_H
-#define TORSH_MEMORY_GROWTH_GROWTH_RULES_H
+#ifndef TORSH_MEMORY_LEAKS_RULES_GROWTH_RULES_H
+#define TORSH_MEMORY_LEAKS_RULES_GROWTH_RULES_H
 
 #include "tools/memory/growth/growth.h"
 

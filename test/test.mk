@@ -118,14 +118,18 @@ test: ## run every test; T=name those whose name contains it (or one of several 
 check: all unit test-programs simcuda bench-programs $(REPLAYS) ## run as many tests as fit into a minute: unit tests, fuzz corpora, what changed, some of each script; says how many it leaves out
 	@$(RUN_TESTS) --quick
 
-# The readers with AddressSanitizer and UBSan: unit tests and the fuzz corpus. The agent is not sanitised, and tests that
-# walk stacks fault on purpose, which the sanitizer's handlers would take from them. -Og -g1 compiles in two thirds of the
+# The writer and the readers with AddressSanitizer and UBSan: unit tests, the fuzz corpus, and real programs, which have the
+# agent that is not sanitised. Tests that walk stacks fault on purpose, which the sanitizer's handlers would take from them. -Og -g1 compiles in two thirds of the
 # time of -O1: functions and lines are all that a report of the sanitizers needs. Which variables are uninitialised GCC
 # finds with -O2; with -Og it guesses.
-test-tools: $(TARGET_LIB)
+SANITIZED := unit/ fuzz/ every_reader e2e/python/owners e2e/heap/reachability e2e/heap/rss e2e/commands/live fault/hostile
+test-tools: $(TARGET_LIB) agent test-programs simcuda
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMISE='-Og -g1 -Wno-maybe-uninitialized' TARGET_LIB=$(TARGET_LIB) \
 		tools unit asan-replays
-	@BUILD=$(BUILD)/asan $(PYTHON) test/run --jobs $(J) --match '$(T)' --only unit,fuzz --without unit/agent/stack_
+	@cp -f $(AGENT) $(BUILD)/asan/ && ln -sfn ../../test/programs $(BUILD)/asan/test/programs && \
+		ln -sfn ../simcuda $(BUILD)/asan/simcuda # the agent starts the writer that lies beside it
+	@BUILD=$(BUILD)/asan $(PYTHON) test/run --sanitized --jobs $(J) --match '$(or $(T),$(SANITIZED))' \
+		--only e2e,fault,unit,fuzz --without unit/agent/stack_
 asan-replays: $(REPLAYS)
 
 test-gpu: ## the tests of test/gpu, which make test runs on a simulated device, on the one of this machine

@@ -334,6 +334,7 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 /* Take a snapshot of the running process, and choose it for reading. */
 static void take_now(struct read_options *options, uint32_t pid)
 {
+	static char path[32];
 	const struct live_session *session;
 	struct live_sessions sessions;
 	struct live_answer answer;
@@ -353,7 +354,8 @@ static void take_now(struct read_options *options, uint32_t pid)
 	torsh_live_close(&answer);
 	torsh_live_sessions_free(&sessions);
 	/* It stays open: this is its only name. */
-	options->path = torsh_need_text("/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	options->path = path;
 	options->has_pid = true;
 	options->pid = pid;
 }

@@ -38,13 +38,13 @@ static void emit_fragments(struct json_writer *json, const struct recorded_accou
 		const struct recorded_fragment *fragment = &account->fragments[i];
 		uint32_t size_class = fragment->size_class;
 		bool has_block = size_class < RESIDENT_NO_BLOCK;
+		uint64_t least = has_block && size_class ? UINT64_C(1) << (size_class - 1) : 0;
 
 		torsh_json_begin_object(json, NULL);
 		torsh_json_put_text(json, "arena", fragment->arena);
-		torsh_json_put_known(json, "block_min_bytes", has_block,
-				     size_class ? UINT64_C(1) << (size_class - 1) : 0);
+		torsh_json_put_known(json, "block_min_bytes", has_block, least);
 		torsh_json_put_known(json, "block_max_bytes", has_block,
-				     size_class ? (UINT64_C(2) << (size_class - 1)) - 1 : 0);
+				     least ? 2 * least - 1 : 0);
 		torsh_json_put_u64(json, "live_bytes", fragment->live_bytes);
 		torsh_json_put_u64(json, "free_bytes", fragment->free_bytes);
 		torsh_json_put_u64(json, "free_page_bytes", fragment->whole_bytes);

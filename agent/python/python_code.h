@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "agent/python/python_lines.h"
+#include "agent/wire/cpython/python_lines.h"
 
 #define PYTHON_NO_ID UINT32_MAX /* the id of a frame that isn't a function's */
 #define PYTHON_N_CODES 1024u

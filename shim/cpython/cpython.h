@@ -12,47 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How to find the Python frames that one native frame of the evaluation function executes. */
-enum cpython_activations {
-	CPYTHON_BY_CODE, /* one each: native frames within the function's code */
-	CPYTHON_BY_CFRAME, /* a record in the native frame, linked from the thread state */
-	CPYTHON_BY_FRAME, /* an entry in the chain of frames itself that lies in the native frame */
-};
-
-enum cpython_lines { CPYTHON_LNOTAB, CPYTHON_LINE_PAIRS, CPYTHON_LOCATIONS };
-
-/* The form of a frame's current instruction. */
-enum cpython_instruction {
-	CPYTHON_BYTES, /* int: offset in bytes */
-	CPYTHON_UNITS, /* int: offset in code units */
-	CPYTHON_POINTER, /* into the code */
-};
-
-/* Offsets in bytes; 0 means absent unless a comment gives another meaning. */
-struct cpython_layout {
-	enum cpython_activations activations;
-	enum cpython_lines lines;
-	enum cpython_instruction instruction;
-	uint16_t tstate_frame; /* the innermost frame; 0: that of the innermost cframe */
-	uint16_t tstate_cframe, tstate_thread_id;
-	uint16_t cframe_frame; /* may be 0 */
-	uint16_t cframe_previous;
-	uint16_t frame_previous;
-	uint16_t frame_code; /* may be 0 */
-	uint16_t frame_instruction;
-	uint16_t frame_owner; /* char: CPYTHON_OWNER_INTERPRETER and above are no functions */
-	uint16_t frame_is_entry; /* bool: the outermost frame of its activation */
-	uint16_t frame_tlbc; /* int: the number of the bytecode copy that it executes */
-	uint16_t code_first_line, code_file;
-	uint16_t code_name; /* the qualified name if there is one */
-	uint16_t code_lines, code_bytes, code_tlbc;
-	uint16_t object_type, type_dealloc;
-	/* str; the last two: the offset of its characters */
-	uint16_t text_length, text_state, text_ascii, text_other;
-	uint16_t bytes_length, bytes_data;
-};
-
-#define CPYTHON_OWNER_INTERPRETER 3
+#include "agent/wire/cpython/cpython_layout.h"
 
 struct cpython {
 	uint32_t version; /* major << 8 | minor */

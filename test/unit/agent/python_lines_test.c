@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "agent/python/python_lines.h"
+#include "agent/wire/cpython/python_lines.h"
 
 /*
  * The table of this function, by CPython 3.9, 3.10 and 3.12, its first line being 2:

@@ -11,6 +11,9 @@ static void free_holders(struct recorded_verdicts *verdicts)
 {
 	for (size_t i = 0; i < verdicts->n_holders; i++) {
 		free(verdicts->holders[i].path);
+		free(verdicts->holders[i].variable);
+		free(verdicts->holders[i].function);
+		free(verdicts->holders[i].file);
 		for (size_t k = 0; k < verdicts->holders[i].n_blocks; k++) {
 			free(verdicts->holders[i].blocks[k].name);
 			free(verdicts->holders[i].blocks[k].type);
@@ -50,6 +53,11 @@ static char *text_or_null(const char *text)
 	return *text ? torsh_need(strdup(text)) : NULL;
 }
 
+static char *copy_or_null(const char *text)
+{
+	return text ? torsh_need(strdup(text)) : NULL;
+}
+
 static void load_holder(struct recorded_holder *holder, const Torsh__Holder *row)
 {
 	size_t n = row->n_block_stack == row->n_block_bytes ? row->n_block_stack : 0;
@@ -59,9 +67,13 @@ static void load_holder(struct recorded_holder *holder, const Torsh__Holder *row
 	*holder = (struct recorded_holder){
 		.stack = row->stack,
 		.root = (enum root_of_blocks)row->root_kind,
-		.path = row->path ? torsh_need(strdup(row->path)) : NULL,
+		.path = copy_or_null(row->path),
 		.address = row->address,
 		.tid = row->tid,
+		.variable = copy_or_null(row->variable),
+		.function = copy_or_null(row->function),
+		.file = copy_or_null(row->file),
+		.line = row->line,
 		.left_out = row->left_out,
 		.blocks = torsh_need_items(NULL, 0, n, sizeof(*holder->blocks)),
 		.n_blocks = n,

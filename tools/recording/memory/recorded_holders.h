@@ -14,6 +14,7 @@ enum root_of_blocks {
 	ROOT_IN_REGISTER,
 	ROOT_IN_MAPPING,
 	ROOT_OF_PYTHON,
+	ROOT_IN_FRAME,
 };
 
 struct held_block {
@@ -30,6 +31,9 @@ struct recorded_holder {
 	char *path; /* or NULL */
 	uint64_t address;
 	uint32_t tid, left_out;
+	/* of a variable of a running function of Python; NULL, 0: not known */
+	char *variable, *function, *file;
+	uint32_t line;
 	struct held_block *blocks; /* from the root's on */
 	size_t n_blocks;
 };

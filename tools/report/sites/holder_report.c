@@ -15,29 +15,68 @@
 #include "tools/report/parts.h"
 #include "tools/symbols/data_symbol.h"
 
-/* Stacks of one line were merged: any way to one of them will do. */
+/* How much a stack is like the site's: with the same lines of Python, with its own line, or not. */
+enum likeness { UNLIKE, OF_ONE_LINE, OF_ONE_PATH };
+
+static size_t next_of_python(const struct frame *const *frames, size_t n, size_t i)
+{
+	while (i < n && !frames[i]->is_python)
+		i++;
+	return i;
+}
+
+static bool has_same_path(const struct frame *const *x, size_t n_x, const struct frame *const *y,
+			  size_t n_y)
+{
+	size_t i = next_of_python(x, n_x, 0), k = next_of_python(y, n_y, 0);
+	bool has_any = i < n_x;
+
+	while (i < n_x && k < n_y && x[i]->file == y[k]->file && x[i]->line == y[k]->line) {
+		i = next_of_python(x, n_x, i + 1);
+		k = next_of_python(y, n_y, k + 1);
+	}
+	return has_any && i == n_x && k == n_y;
+}
+
+static enum likeness compare_stacks(const struct frame **frames, size_t n,
+				    const struct allocation_site *site)
+{
+	struct blamed_line a = torsh_blamed_line(frames, n, torsh_working_directory());
+	struct blamed_line b =
+		torsh_blamed_line(site->frames, site->n_frames, torsh_working_directory());
+
+	if (!n || !site->n_frames || a.where == FRAME_NONE || b.where == FRAME_NONE ||
+	    frames[a.where]->file != site->frames[b.where]->file ||
+	    frames[a.where]->line != site->frames[b.where]->line)
+		return UNLIKE;
+	return has_same_path(frames, n, site->frames, site->n_frames) ? OF_ONE_PATH : OF_ONE_LINE;
+}
+
+/*
+ * Stacks of one line were merged: the way to the one that keeps most will do, which comes first, of
+ * those with the same callers if there is one.
+ */
 const struct recorded_holder *torsh_holder_of(const struct holder_view *view,
 					      const struct allocation_site *site)
 {
 	const struct recorded_verdicts *verdicts = &site->process->verdicts;
 	const struct recorded_holder *found = NULL;
+	enum likeness best = UNLIKE;
 
-	for (size_t i = 0; !found && i < verdicts->n_holders; i++) {
+	for (size_t i = 0; i < verdicts->n_holders; i++) {
 		if (verdicts->holders[i].stack == site->stack)
-			found = &verdicts->holders[i];
+			return &verdicts->holders[i];
 	}
-	for (size_t i = 0; !found && i < verdicts->n_holders; i++) {
+	for (size_t i = 0; best < OF_ONE_PATH && i < verdicts->n_holders; i++) {
 		size_t n;
 		const struct frame **frames = torsh_stack_frames(
 			site->process, verdicts->holders[i].stack, view->symbols, view->stacks, &n);
-		struct blamed_line a = torsh_blamed_line(frames, n, torsh_working_directory());
-		struct blamed_line b =
-			torsh_blamed_line(site->frames, site->n_frames, torsh_working_directory());
+		enum likeness likeness = compare_stacks(frames, n, site);
 
-		if (n && site->n_frames && a.where != FRAME_NONE && b.where != FRAME_NONE &&
-		    frames[a.where]->file == site->frames[b.where]->file &&
-		    frames[a.where]->line == site->frames[b.where]->line)
+		if (likeness > best) {
+			best = likeness;
 			found = &verdicts->holders[i];
+		}
 		free(frames);
 	}
 	return found;
@@ -54,13 +93,36 @@ static const char *kind_of(const struct recorded_holder *holder)
 		return "register";
 	case ROOT_OF_PYTHON:
 		return "modules";
+	case ROOT_IN_FRAME:
+		return "local";
 	default:
 		return "mapping";
 	}
 }
 
+/* As "local 'rows' of train() in train.py:12, thread 4243". The caller frees it. */
+static char *name_of_local(const struct recorded_holder *holder, uint32_t pid)
+{
+	const char *file = holder->file ? torsh_frame_path(holder->file, torsh_working_directory())
+					: NULL;
+	char *place = !file	     ? torsh_need_text("%s", "")
+		      : holder->line ? torsh_need_text(" in %s:%" PRIu32, file, holder->line)
+				     : torsh_need_text(" in %s", file);
+	char *thread = holder->tid && holder->tid != pid
+			       ? torsh_need_text(", thread %" PRIu32, holder->tid)
+			       : torsh_need_text("%s", "");
+	char *name = torsh_need_text("local '%s' of %s()%s%s",
+				     holder->variable ? holder->variable : "?",
+				     holder->function ? holder->function : "?", place, thread);
+
+	free(place);
+	free(thread);
+	return name;
+}
+
 /* The caller frees it. */
-static char *name_of(const struct holder_view *view, const struct recorded_holder *holder)
+static char *name_of(const struct holder_view *view, const struct recorded_holder *holder,
+		     uint32_t pid)
 {
 	char *symbol, *name;
 
@@ -70,6 +132,8 @@ static char *name_of(const struct holder_view *view, const struct recorded_holde
 		return torsh_need_text("a register");
 	if (holder->root == ROOT_OF_PYTHON)
 		return torsh_need_text("sys.modules");
+	if (holder->root == ROOT_IN_FRAME)
+		return name_of_local(holder, pid);
 	if (holder->root != ROOT_IN_MODULE)
 		return torsh_need_text("memory mapped by %s",
 				       holder->path ? holder->path : "the program");
@@ -98,9 +162,9 @@ static char *line_of(const struct holder_view *view, const struct allocation_sit
 }
 
 static void emit_root(struct json_writer *json, const struct holder_view *view,
-		      const struct recorded_holder *holder)
+		      const struct recorded_holder *holder, uint32_t pid)
 {
-	char *name = name_of(view, holder);
+	char *name = name_of(view, holder, pid);
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "kind", kind_of(holder));
@@ -163,7 +227,7 @@ void torsh_holder_json(const struct holder_view *view, const struct allocation_s
 	torsh_json_put_known(&json, "left_out", holder, holder ? holder->left_out : 0);
 	torsh_json_begin_array(&json, "why");
 	if (holder)
-		emit_root(&json, view, holder);
+		emit_root(&json, view, holder, site->process->pid);
 	for (size_t i = 0; holder && i < holder->n_blocks; i++)
 		emit_block(&json, view, site, &holder->blocks[i]);
 	torsh_json_end_array(&json);
@@ -196,7 +260,7 @@ void torsh_holder_text(const struct holder_view *view, const struct allocation_s
 		       torsh_block_class_name(torsh_block_class_of(site)));
 		return;
 	}
-	name = name_of(view, holder);
+	name = name_of(view, holder, site->process->pid);
 	printf("%s\n", name);
 	for (size_t i = 0; i < holder->n_blocks; i++) {
 		if (holder->left_out && i == holder->n_blocks / 2)
@@ -218,7 +282,10 @@ char *torsh_holder_name(const struct holder_view *view, const struct allocation_
 		if (of && *of != '[' && *of != '{')
 			name = of;
 	}
+	if (name && holder->root == ROOT_IN_FRAME)
+		return torsh_need_text("%s of %s()", name,
+				       holder->function ? holder->function : "?");
 	if (name)
 		return torsh_need_text("%s", name);
-	return holder ? name_of(view, holder) : NULL;
+	return holder ? name_of(view, holder, site->process->pid) : NULL;
 }

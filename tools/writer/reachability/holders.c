@@ -139,6 +139,37 @@ static void describe_root(struct holder *holder, const struct scan *scan, uint64
 	}
 }
 
+/* Before 3.11 a thread's state has its address only, which is above its stack's frames. */
+static pid_t python_thread(const struct scan *scan, uint64_t thread, pid_t first)
+{
+	const struct memory_area *area;
+	pid_t tid;
+
+	if (scan->python->layout.at.tstate_native_id)
+		return (pid_t)thread;
+	area = torsh_memory_areas_find(scan->areas, thread);
+	tid = area ? thread_of(scan->threads, area) : 0;
+	return tid ? tid : first;
+}
+
+static void describe_variable(struct holder *holder, const struct scan *scan,
+			      const struct python_frame *frame, uint32_t number,
+			      const struct judged_moment *moment)
+{
+	struct python_heap *python = scan->python;
+	struct python_place place;
+	char name[PYTHON_TEXT_BYTES];
+
+	torsh_python_frame_place(&place, &python->types, &python->layout, frame->address);
+	holder->root = ROOT_LOCAL;
+	holder->tid = python_thread(scan, frame->thread, moment->process);
+	holder->function = place.function;
+	holder->file = place.file;
+	holder->line = place.line;
+	if (torsh_python_variable(&python->types, &python->layout, frame->address, number, name))
+		holder->variable = torsh_memory_text(name);
+}
+
 /* ---- ways ------------------------------------------------------------------------------------ */
 
 struct way {
@@ -201,8 +232,9 @@ static void put_way(struct holder *holder, const struct way *way, const struct s
 	struct python_name *names = torsh_memory_new(way->n, sizeof(*names));
 	uint32_t n = 0, at = 0;
 
-	torsh_python_names_find(python, way->blocks, way->n, names);
-	names[0].is_inner = holder->root == ROOT_MODULES;
+	torsh_python_names_find(python, way->blocks, way->n, holder->variable, names);
+	if (holder->root != ROOT_LOCAL)
+		names[0].is_inner = holder->root == ROOT_MODULES;
 	for (uint32_t i = 0; i < way->n; i++)
 		n += !names[i].is_inner;
 	holder->n_blocks = n < HOLDER_BLOCKS ? n : HOLDER_BLOCKS;
@@ -239,16 +271,22 @@ void torsh_holders_add(struct holders *holders, const struct holders *others,
 
 	for (uint32_t i = 0; i < n_sites && i < HOLDERS_MAX; i++) {
 		struct holder holder = {.site = kept[i].site};
+		const struct python_variable *variable;
 
 		if (others && has_way(others, holder.site))
 			continue;
 		find_way(&way, verdicts, owners->reach, kept[i].block);
-		if (torsh_python_reaches(owners->reach, kept[i].block))
-			holder.root = ROOT_MODULES;
-		else
+		variable = torsh_python_reach_variable(owners->reach, way.blocks[0]);
+		if (!torsh_python_reaches(owners->reach, kept[i].block))
 			describe_root(&holder, scan,
 				      graph->root_addresses[verdicts->parents[way.blocks[0]] - 1],
 				      moment);
+		else if (variable)
+			describe_variable(&holder, scan,
+					  &owners->reach->frames.frames[variable->frame],
+					  variable->number, moment);
+		else
+			holder.root = ROOT_MODULES;
 		put_way(&holder, &way, scan);
 		holders->items = torsh_array_reserve(holders->items, holders->n, &holders->capacity,
 						     sizeof(*holders->items));
@@ -262,6 +300,9 @@ void torsh_holders_free(struct holders *holders)
 {
 	for (uint32_t i = 0; i < holders->n; i++) {
 		free(holders->items[i].path);
+		free(holders->items[i].variable);
+		free(holders->items[i].function);
+		free(holders->items[i].file);
 		for (uint32_t k = 0; k < holders->items[i].n_blocks; k++) {
 			free(holders->items[i].names[k]);
 			free(holders->items[i].types[k]);

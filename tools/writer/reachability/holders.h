@@ -22,6 +22,7 @@ enum root_kind {
 	ROOT_REGISTER = 3,
 	ROOT_MAPPING = 4, /* memory that the program mapped */
 	ROOT_MODULES = 5, /* sys.modules of Python */
+	ROOT_LOCAL = 6, /* a variable of a running function of Python */
 };
 
 struct holder {
@@ -30,7 +31,10 @@ struct holder {
 	char *path; /* of the module, or of what mapped the memory; NULL: unknown */
 	/* of the root's pointer, 0 in a register; less the module's load address */
 	uint64_t address;
-	pid_t tid; /* of a stack */
+	pid_t tid; /* of a stack, or that runs the function; 0: not known */
+	/* of a variable: its name, its function and where that is; NULL, 0: not known */
+	char *variable, *function, *file;
+	uint32_t line;
 	/* Of the way, from the root to the site's block, without the inner parts of objects. */
 	uint32_t n_blocks, n_left_out;
 	uint32_t sites[HOLDER_BLOCKS]; /* 0: CPython's allocator has the block */

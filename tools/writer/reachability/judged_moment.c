@@ -59,6 +59,7 @@ void torsh_judged_moment_take(struct judged_moment *moment, const struct target 
 	const struct process_state *state = &target->state;
 
 	*moment = (struct judged_moment){
+		.process = target->pid,
 		.pid = target->pid,
 		.at_ns = torsh_clock_to_ns(&state->clock, state->last_stamp),
 		.stamp = state->last_stamp + 1 - state->heap.first_stamp,

@@ -30,6 +30,7 @@ struct mapped_range {
 };
 
 struct judged_moment {
+	pid_t process;
 	pid_t pid; /* whose memory this is: the process's, or its copy's */
 	uint64_t at_ns; /* session time */
 	uint64_t stamp; /* blocks from then on are younger */

@@ -76,6 +76,11 @@ static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const str
 	ROWS_SET(row, address, holder->address);
 	if (holder->tid)
 		ROWS_SET(row, tid, (uint32_t)holder->tid);
+	row->variable = holder->variable;
+	row->function = holder->function;
+	row->file = holder->file;
+	if (holder->line)
+		ROWS_SET(row, line, holder->line);
 	ROWS_COLUMN(memory, row, block_stack, holder->n_blocks);
 	ROWS_COLUMN(memory, row, block_bytes, holder->n_blocks);
 	ROWS_COLUMN(memory, row, block_name, holder->n_blocks);

@@ -192,7 +192,7 @@ static void name_owner(struct python_owner *owner, struct python_heap *heap,
 	for (uint32_t block = sum->block; block != NO_BLOCK && n < WAY_MAX;
 	     block = torsh_python_reach_parent(reach, block))
 		way[WAY_MAX - ++n] = block;
-	torsh_python_names_find(heap, way + WAY_MAX - n, n, names);
+	torsh_python_names_find(heap, way + WAY_MAX - n, n, NULL, names);
 	*owner = (struct python_owner){
 		.name = torsh_memory_text(names[n - 1].name ? names[n - 1].name : "?"),
 		.type = torsh_memory_text(names[n - 1].type ? names[n - 1].type : "?"),

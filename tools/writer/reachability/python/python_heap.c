@@ -119,6 +119,7 @@ int torsh_python_heap_find(struct python_heap *heap, const struct heap_ranges *m
 	*heap = (struct python_heap){.is_there = has_interpreter(areas), .n_blocks_max = n_max};
 	if (!heap->is_there)
 		return 0;
+	torsh_python_layout_find(&heap->layout, areas, reader);
 	torsh_python_types_create(&heap->types, reader);
 	for (uint32_t i = 0; !result && i < maps->n; i++)
 		result = read_map(heap, &maps->items[i], reader);
@@ -206,6 +207,26 @@ static void blank(uint64_t *words, uint64_t first, uint64_t end)
 		words[i] = 0;
 }
 
+/*
+ * A frame that came to its end, until 3.10, keeps its variables, and what its stack had: returns
+ * how many words are before that.
+ */
+static uint64_t words_of_frame(const struct python_heap *heap, uint64_t object,
+			       const uint64_t *words, size_t n)
+{
+	enum { STACK_WORD = 8, TOP_WORD = 9, EXECUTING_WORD = 14, STATE_WORD = 13, RETURNED = 1 };
+	uint64_t first;
+	bool is_ended;
+
+	if (!heap->layout.is_known || heap->layout.at.frame_object_frame || n <= EXECUTING_WORD)
+		return n;
+	is_ended = heap->layout.at.instruction == CPYTHON_UNITS
+			   ? (int32_t)(words[STATE_WORD] >> 32) >= RETURNED
+			   : !words[TOP_WORD] && !(words[EXECUTING_WORD] >> 32 & UINT8_MAX);
+	first = (words[STACK_WORD] - object) / sizeof(*words);
+	return is_ended && first < n ? first : n;
+}
+
 void torsh_python_heap_note(struct python_heap *heap, uint32_t block, uint64_t *words, size_t n)
 {
 	const struct python_type *type;
@@ -228,6 +249,11 @@ void torsh_python_heap_note(struct python_heap *heap, uint32_t block, uint64_t *
 		return;
 	if (torsh_python_type_is_tracked(type))
 		blank(words, first - HEADER_WORDS, first);
+	if (type->kind == PYTHON_FRAME) {
+		uint64_t object = heap->index->blocks[block].address + type->object_offset;
+
+		blank(words, first + words_of_frame(heap, object, words + first, n - first), n);
+	}
 	if (type->kind == PYTHON_WEAKREF && first + REFERENT_WORD < n)
 		words[first + REFERENT_WORD] = 0;
 	if (torsh_block_is_python(&heap->index->blocks[block]))

@@ -9,6 +9,7 @@
 #include "tools/writer/reachability/block_index.h"
 #include "tools/writer/reachability/heap_ranges.h"
 #include "tools/writer/reachability/image/memory_areas.h"
+#include "tools/writer/reachability/python/python_layout.h"
 #include "tools/writer/reachability/python/python_types.h"
 
 struct python_block {
@@ -20,6 +21,7 @@ struct python_block {
 struct python_heap {
 	bool is_there; /* the process has an interpreter */
 	bool has_pools; /* and objects in them, whose types are known */
+	struct python_layout layout;
 	struct python_types types;
 	struct heap_ranges pools;
 	struct python_block

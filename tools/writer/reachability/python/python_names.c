@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "tools/base/memory.h"
+#include "tools/writer/reachability/python/python_frames.h"
 #include "tools/writer/reachability/python/python_text.h"
 
 #define PATH_BYTES 512u
@@ -23,6 +24,7 @@ struct naming {
 	const uint32_t *way;
 	struct python_name *names;
 	uint32_t owner; /* in the way: the last object; NO_BLOCK: none yet */
+	uint32_t of_variable; /* in the way: to which a frame's variable leads; NO_BLOCK: none */
 	char path[PATH_BYTES];
 	char key[PYTHON_TEXT_BYTES];
 };
@@ -145,6 +147,48 @@ static bool put_attribute(struct naming *naming, uint32_t i, uint64_t values, ui
 	return true;
 }
 
+/* Whether a frame's variable is at that place; its name becomes the label for the next block. */
+static bool put_variable(struct naming *naming, uint32_t i, uint64_t frame, uint64_t place)
+{
+	struct python_types *types = &naming->heap->types;
+	const struct python_layout *layout = &naming->heap->layout;
+	uint64_t first = frame + layout->at.frame_locals;
+
+	if (!layout->is_known || !frame || place < first ||
+	    !torsh_python_variable(types, layout, frame, (place - first) / WORD, naming->key))
+		return false;
+	put_key(naming, true);
+	naming->of_variable = i + 1;
+	return true;
+}
+
+/* Since 3.11 a generator has its frame inside, and a frame object may have one. */
+static bool put_frames_variable(struct naming *naming, uint32_t i, uint64_t place)
+{
+	const struct cpython_layout *at = &naming->heap->layout.at;
+	const struct python_type *type = type_at(naming, i);
+	uint64_t object = torsh_python_object(naming->heap, naming->way[i]);
+	size_t n = strlen(naming->path);
+
+	if (type->kind == PYTHON_FRAME)
+		return put_variable(naming, i,
+				    at->frame_object_frame
+					    ? word_at(naming, object + at->frame_object_frame)
+					    : object,
+				    place);
+	if (!at->generator_frame)
+		return false;
+	put_label(naming, *naming->path ? "." : "",
+		  *type->name == 'c'   ? "cr_frame"
+		  : *type->name == 'a' ? "ag_frame"
+				       : "gi_frame",
+		  "");
+	if (put_variable(naming, i, object + at->generator_frame, place))
+		return true;
+	naming->path[n] = '\0';
+	return false;
+}
+
 /* The object in block i leads to the next block at that place. Returns false without a label. */
 static bool put_field(struct naming *naming, uint32_t i, uint64_t place)
 {
@@ -164,13 +208,23 @@ static bool put_field(struct naming *naming, uint32_t i, uint64_t place)
 	/* Since 3.13 the values follow a head of a word. */
 	if (offset >= type->basic_bytes + WORD && type->object_offset == VALUES_BEFORE)
 		return put_attribute(naming, i, object + type->basic_bytes + WORD, place);
-	if (!strcmp(type->name, "cell")) {
+	/* A variable that functions share leads to its cell, which a program doesn't see. */
+	if (type->kind == PYTHON_CELL && naming->of_variable == i)
+		return true;
+	if (type->kind == PYTHON_CELL) {
 		strcpy(naming->key, "cell_contents");
 		put_key(naming, true);
 		return true;
 	}
-	if (!torsh_python_member(&naming->heap->types, type, offset, naming->key))
-		return false;
+	if ((type->kind == PYTHON_FRAME || type->kind == PYTHON_GENERATOR) &&
+	    put_frames_variable(naming, i, place))
+		return true;
+	if (!torsh_python_member(&naming->heap->types, type, offset, naming->key)) {
+		/* An exception's is no member. */
+		if (!type_at(naming, i + 1) || strcmp(type_at(naming, i + 1)->name, "traceback"))
+			return false;
+		strcpy(naming->key, *type->name == 't' ? "tb_next" : "__traceback__");
+	}
 	put_key(naming, true);
 	return true;
 }
@@ -258,6 +312,8 @@ static void name_object(struct naming *naming, uint32_t i, bool has_label)
 	/* An object's dict, which has no name of its own. */
 	name->is_inner = type->kind == PYTHON_DICT &&
 			 (is_module ? is_below_module : !has_label && *naming->path);
+	if (type->kind == PYTHON_CELL && naming->of_variable == i)
+		name->is_inner = true;
 	if (*naming->path)
 		name->name = torsh_memory_text(naming->path);
 	naming->owner = i;
@@ -290,17 +346,23 @@ static bool is_part(const struct naming *naming, uint32_t i)
 }
 
 void torsh_python_names_find(struct python_heap *heap, const uint32_t *way, uint32_t n,
-			     struct python_name *names)
+			     const char *root, struct python_name *names)
 {
-	struct naming naming = {.heap = heap, .way = way, .names = names, .owner = NO_BLOCK};
+	struct naming naming = {.heap = heap,
+				.way = way,
+				.names = names,
+				.owner = NO_BLOCK,
+				.of_variable = root ? 0 : NO_BLOCK};
 
+	if (root)
+		snprintf(naming.path, sizeof(naming.path), "%s", root);
 	for (uint32_t i = 0; i < n; i++) {
 		bool has_label;
 
 		names[i] = (struct python_name){0};
 		if (!heap->type_of)
 			continue;
-		has_label = put_step(&naming, i);
+		has_label = i ? put_step(&naming, i) : root != NULL;
 		if (type_at(&naming, i))
 			name_object(&naming, i, has_label);
 		else

@@ -12,9 +12,12 @@ struct python_name {
 	bool is_inner; /* a part of an object, which a program doesn't see */
 };
 
-/* Fill names for the n blocks of a way, the root's first. */
+/*
+ * Fill names for the n blocks of a way, the root's first; root is the name of a variable that leads
+ * to that one, or NULL.
+ */
 void torsh_python_names_find(struct python_heap *heap, const uint32_t *way, uint32_t n,
-			     struct python_name *names);
+			     const char *root, struct python_name *names);
 
 /* Returns the address of the block's object. */
 uint64_t torsh_python_object(const struct python_heap *heap, uint32_t block);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/reachability/python/python_text.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/types.h>
+
+#include "tools/base/memory.h"
 
 #define WORD sizeof(uint64_t)
 
@@ -11,10 +14,10 @@ static bool read_at(const struct python_types *types, uint64_t address, void *by
 	return torsh_memory_copy(types->reader, address, bytes, n) == n;
 }
 
-static bool read_text(const struct python_types *types, uint64_t address,
-		      char text[PYTHON_TEXT_BYTES])
+static bool read_text(const struct python_types *types, uint64_t address, char *text,
+		      size_t n_text)
 {
-	size_t n = torsh_memory_copy(types->reader, address, text, PYTHON_TEXT_BYTES - 1);
+	size_t n = torsh_memory_copy(types->reader, address, text, n_text - 1);
 
 	text[n] = '\0';
 	return n;
@@ -22,7 +25,7 @@ static bool read_text(const struct python_types *types, uint64_t address,
 
 /* ---- str ------------------------------------------------------------------------------------- */
 
-bool torsh_python_str(struct python_types *types, uint64_t object, char text[PYTHON_TEXT_BYTES])
+static bool read_str(struct python_types *types, uint64_t object, char *text, size_t n_text)
 {
 	/* PyASCIIObject: since 3.12 the characters are where a pointer was before. */
 	static const uint64_t offsets[] = {40, 48};
@@ -31,17 +34,30 @@ bool torsh_python_str(struct python_types *types, uint64_t object, char text[PYT
 
 	*text = '\0';
 	if (!read_at(types, object, words, sizeof(words)) || !words[2] ||
-	    words[2] >= PYTHON_TEXT_BYTES)
+	    words[2] >= n_text)
 		return false;
 	type = torsh_python_types_at(types, words[1]);
 	if (type == NO_PYTHON_TYPE || types->items[type]->kind != PYTHON_STR)
 		return false;
 	for (size_t i = 0; i < 2; i++) {
-		if (read_text(types, object + offsets[i], text) && strlen(text) == words[2])
+		if (read_text(types, object + offsets[i], text, n_text) &&
+		    strlen(text) == words[2])
 			return true;
 	}
 	*text = '\0';
 	return false;
+}
+
+bool torsh_python_str(struct python_types *types, uint64_t object, char text[PYTHON_TEXT_BYTES])
+{
+	return read_str(types, object, text, PYTHON_TEXT_BYTES);
+}
+
+char *torsh_python_long_str(struct python_types *types, uint64_t object)
+{
+	char text[PATH_MAX];
+
+	return read_str(types, object, text, sizeof(text)) ? torsh_memory_text(text) : NULL;
 }
 
 /* ---- dict ------------------------------------------------------------------------------------ */
@@ -175,7 +191,7 @@ bool torsh_python_member(const struct python_types *types, const struct python_t
 		    !member[0])
 			return false;
 		if (member[2] == offset)
-			return read_text(types, member[0], text) && *text;
+			return read_text(types, member[0], text, PYTHON_TEXT_BYTES) && *text;
 	}
 	return false;
 }

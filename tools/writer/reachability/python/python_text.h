@@ -17,6 +17,9 @@
  */
 bool torsh_python_str(struct python_types *types, uint64_t object, char text[PYTHON_TEXT_BYTES]);
 
+/* Likewise one of up to PATH_MAX; returns NULL if it is none. The caller frees it. */
+char *torsh_python_long_str(struct python_types *types, uint64_t object);
+
 /*
  * Read the key of the value to which the pointer at that place in a dict's keys leads. Returns
  * false if it is no value, or its key no str.

@@ -25,6 +25,8 @@ enum python_kind {
 	PYTHON_TYPE,
 	PYTHON_MODULE,
 	PYTHON_FRAME,
+	PYTHON_GENERATOR, /* or a coroutine */
+	PYTHON_CELL, /* of a closure's variable */
 	PYTHON_WEAKREF, /* its first field leads nowhere: it keeps nothing */
 };
 

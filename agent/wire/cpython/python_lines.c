@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/python/python_lines.h"
+#include "agent/wire/cpython/python_lines.h"
 
 /*
  * Up to 3.9 (co_lnotab): pairs of bytes with the differences of offset (unsigned) and line

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The source line of a Python instruction, from the table in its code object, by version. */
-#ifndef TORSH_AGENT_PYTHON_PYTHON_LINES_H
-#define TORSH_AGENT_PYTHON_PYTHON_LINES_H
+#ifndef TORSH_AGENT_WIRE_CPYTHON_PYTHON_LINES_H
+#define TORSH_AGENT_WIRE_CPYTHON_PYTHON_LINES_H
 
 #include <stdint.h>
 
-#include "shim/cpython/cpython.h"
+#include "agent/wire/cpython/cpython_layout.h"
 
 /* The table of a code object, and the entry at which the last search ended. */
 struct python_lines {

@@ -17,7 +17,7 @@ from environments import torch_python  # noqa: E402
 from family import complete  # noqa: E402
 from live_targets import Target  # noqa: E402
 from pythons import find_all  # noqa: E402
-from simcuda import cuda_python, need_simcuda, preloaded, record_simulated  # noqa: E402
+from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simulated  # noqa: E402
 
 READERS = ("report", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "regions")
 NO_READERS = {"run", "serve", "list", "snapshot", "top", "pause", "resume", "end", "diff", "html", "export", "dump", "open",
@@ -95,8 +95,8 @@ import torch
 net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 4))
 optimizer = torch.optim.Adam(net.parameters())
 history = []
-loader = torch.utils.data.DataLoader([(torch.randn(3, 8, 8), i % 4) for i in range(160)], batch_size=16, num_workers=2)
-for epoch in range(2):
+loader = torch.utils.data.DataLoader([(torch.randn(3, 8, 8), i % 4) for i in range(96)], batch_size=16, num_workers=2)
+for epoch in range(1):
     for inputs, labels in loader:
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(net(inputs), labels)
@@ -121,7 +121,9 @@ answer()
 
 
 def expect_read(output, arguments, may_refuse=False):
-    result = run([TORSH, arguments[0], output, *arguments[1:]])
+    # What is read follows the first option where that takes a pid.
+    at = 2 if "--now" in arguments else 1
+    result = run([TORSH, *arguments[:at], output, *arguments[at:]], timeout=400)
     wanted = (0, 2) if may_refuse else (0,)
     assert result.returncode in wanted, f"torsh {shell_words(*arguments)}: {result.returncode}\n{result.stderr.decode()[-3000:]}"
     if "--json" in arguments and not result.returncode:
@@ -224,7 +226,7 @@ def of_a_training():
 @case
 @needs("torch")
 def of_a_simulated_device():
-    output, _ = record_simulated([cuda_python(), ROOT / "test/simcuda/programs/train.py", scratch("traces")])
+    output, _ = record_simulated([cuda_python(), "-c", PROFILED, scratch("traces"), "1"])
     expect_readers(output, is_large=True)
 
 
@@ -240,13 +242,12 @@ def of_a_program_of_cuda():
 def of_one_that_is_killed_and_was_looked_at():
     with Target([sys.executable, "-c", ANSWERS]) as target:
         target.send("abcdefgh")
-        for command in (("leaks", "--now"), ("leaks", "--now", "--json"), ("leaks", "--now", "--why", "1"), ("snapshot",), ("rss",)):
-            if command == ("rss",):
-                expect_read(target.output, command)
-                continue
-            where = ["-o", scratch("snapshot") / "now"] if command[0] == "snapshot" else []
-            result = run([TORSH, *command, target.pid, *where])
-            expect_equal(result.returncode, 0, f"status of {command}\n{result.stderr.decode()}")
+        for command in (("leaks",), ("leaks", "--json"), ("leaks", "--why", "1"), ("leaks", "--why", "2", "--json")):
+            expect_read(target.pid, (command[0], "--now", *command[1:]))
+        snapshot = scratch("snapshot") / "now.torsh"
+        expect_equal(run([TORSH, "snapshot", target.pid, "-o", snapshot]).returncode, 0, "status of snapshot")
+        expect_readers(snapshot)
+        expect_read(target.output, ("rss",))
         target.send("ijkl")
         target.process.send_signal(signal.SIGKILL)
         target.process.wait()

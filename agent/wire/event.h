@@ -58,6 +58,8 @@ enum alloc_entry {
 
 enum range_source { RANGE_BY_TORSH, RANGE_BY_NVTX, RANGE_BY_ITT, RANGE_BY_MODULE };
 
+#define OP_READS_MORE UINT64_MAX /* in place of an address */
+
 enum range_payload { PAYLOAD_NONE, PAYLOAD_U64, PAYLOAD_I64, PAYLOAD_F64 };
 
 enum value_kind { VALUE_SCALAR, VALUE_COUNTER, VALUE_SAMPLE /* of a histogram */ };

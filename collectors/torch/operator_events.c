@@ -22,6 +22,7 @@
 
 #define NAME_SLOTS 512u
 #define NAME_START 52u
+#define OP_READS 4u /* addresses in an event */
 
 /*
  * A name or overload of an earlier operator: one line of the cache, as most names are short. Scopes
@@ -208,6 +209,27 @@ static open_key key_of(const void *record)
 	return (uintptr_t)record;
 }
 
+/* What the operator reads: the writer keeps the last one of each block, and no recording has it. */
+static void send_reads(struct producer *producer, const struct torch_tokens *tokens, uint32_t name)
+{
+	for (uint32_t i = 0; i < tokens->n_reads; i += OP_READS) {
+		uint64_t reads[OP_READS] = {0};
+		struct event_op_read op = {.name = name};
+		uint8_t *payload = torsh_producer_start(producer);
+
+		if (!payload)
+			return;
+		for (uint32_t k = 0; k < OP_READS && i + k < tokens->n_reads; k++)
+			reads[k] = tokens->reads[i + k];
+		op.first = reads[0];
+		op.second = reads[1];
+		op.third = reads[2];
+		op.fourth = reads[3];
+		torsh_producer_finish(producer, EVENT_OP_READ,
+				      torsh_codec_fields_op_read(&op, payload));
+	}
+}
+
 static void send_begin(struct producer *producer, const void *record, enum torch_scopes scopes,
 		       const void *frame)
 {
@@ -219,6 +241,7 @@ static void send_begin(struct producer *producer, const void *record, enum torch
 	if (has_forward_threads())
 		send_thread(producer, producer->operators);
 	describe(producer->operators, record, scopes, op);
+	send_reads(producer, &producer->operators->inputs.tokens, op->name);
 	torsh_operator_marks_begin(&producer->operators->marks, key_of(record));
 	if (torsh_config.operator_stacks) {
 		op->flags |= OP_HAS_STACK;

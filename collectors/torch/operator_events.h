@@ -15,11 +15,14 @@ bool torsh_torch_start(void);
 
 #define TORCH_INPUT_TOKENS 512u
 #define TORCH_INPUT_SLOTS 1024u
+#define TORCH_INPUT_READS 1024u /* of lists: whoever has more ends them with OP_READS_MORE */
 
 /* The tokens of arguments, see collectors/torch/torch_inputs.c. */
 struct torch_tokens {
 	uint64_t at[TORCH_INPUT_TOKENS];
 	uint32_t n, flags;
+	uint64_t reads[TORCH_INPUT_READS]; /* addresses of the tensors' memory */
+	uint32_t n_reads;
 };
 
 /* Of one thread: labels of inputs, by a hash of the inputs. */

@@ -78,6 +78,38 @@ static inline bool read_sizes(const int64_t *sizes, const int64_t *strides, uint
 	return is_in_order || expected == 0;
 }
 
+/* A view has the memory of its base. */
+static void read_storage(struct torch_tokens *tokens, uintptr_t tensor)
+{
+	const struct torch_layout *at = &torsh_torch_layout;
+	uintptr_t storage;
+	uint64_t data;
+
+	if (at->storage == TORCH_UNKNOWN)
+		return;
+	storage = *(const uintptr_t *)(tensor + at->storage);
+	data = storage ? *(const uint64_t *)(storage + at->data) : 0;
+	if (!data)
+		return;
+	if (tokens->n_reads == TORCH_INPUT_READS)
+		tokens->reads[TORCH_INPUT_READS - 1] = OP_READS_MORE;
+	else
+		tokens->reads[tokens->n_reads++] = data;
+}
+
+/* Of arguments that have no text. */
+static void read_storages(struct torch_tokens *tokens, const struct torch_ivalue *values,
+			  uint64_t n)
+{
+	const struct torch_layout *at = &torsh_torch_layout;
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (values[i].tag == at->tag_tensor &&
+		    *(const uintptr_t *)values[i].payload == at->tensor_class)
+			read_storage(tokens, values[i].payload);
+	}
+}
+
 static void read_tensor(struct torch_tokens *tokens, uintptr_t tensor)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
@@ -95,6 +127,7 @@ static void read_tensor(struct torch_tokens *tokens, uintptr_t tensor)
 		tokens->at[tokens->n++] = KIND_OTHER;
 		return;
 	}
+	read_storage(tokens, tensor);
 	has_strides = !read_sizes(sizes, strides, n, head + 1);
 	*head = KIND_TENSOR | n << 8 | (has_strides ? HAS_STRIDES : 0) |
 		(uint64_t)half_at(tensor, at->type) << 16 | device << 32;
@@ -117,6 +150,7 @@ static void read_list(struct torch_tokens *tokens, uintptr_t list, uint32_t dept
 		tokens->flags |= OP_INPUTS_CUT;
 	tokens->at[tokens->n++] = KIND_LIST | n_kept << 8;
 	read_values(tokens, ends[0], n_kept, depth + 1);
+	read_storages(tokens, ends[0] + n_kept, n - n_kept);
 }
 
 /* Only objects that are registered groups are read. */
@@ -182,6 +216,7 @@ static void read_values(struct torch_tokens *tokens, const struct torch_ivalue *
 			tokens->at[tokens->n < TORCH_INPUT_TOKENS ? tokens->n++
 								  : TORCH_INPUT_TOKENS - 1] =
 				KIND_OTHER;
+			read_storages(tokens, &values[i], 1);
 			continue;
 		}
 		read_value(tokens, &values[i], depth);
@@ -502,6 +537,7 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, boo
 	const struct torch_input_slot *slot;
 	uint64_t key;
 
+	tokens->n_reads = 0;
 	/* Pairs with the release in torsh_torch_calibration_finish. */
 	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire))
 		return 0;
@@ -512,6 +548,8 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, boo
 	tokens->flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
 	read_values(tokens, arguments->values,
 		    arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
+	if (arguments->n > MOST_INPUTS)
+		read_storages(tokens, arguments->values + MOST_INPUTS, arguments->n - MOST_INPUTS);
 	key = key_of(tokens);
 	slot = slot_of(inputs, key);
 	*flags |= slot->flags;

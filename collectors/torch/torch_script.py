@@ -133,6 +133,9 @@ def run_rest(torch):
         kept.append(zeros(*sizes))
         run("cpu", mul, kept[-1], kept[-1])
         kept = kept[-2:]
+    # Broadcast, so that one call has two of different bytes.
+    run("storage", mul, zeros(7, 13), zeros(17, 1, 1))
+    run("storage again", mul, zeros(53, 1), zeros(29))
     tracked = zeros(3, 5, requires_grad=True)
     run("sequence", mul, tracked, plain)
     run("sequence again", mul, tracked, plain)

@@ -27,6 +27,10 @@ struct torch_layout {
 	uint16_t sizes;
 	uint16_t type; /* u16, in the order of c10::ScalarType */
 	uint16_t device; /* c10::Device: two signed bytes */
+	uint16_t storage; /* a pointer to the c10::StorageImpl, which may be 0 */
+
+	/* In c10::StorageImpl: the address of its memory. */
+	uint16_t data;
 
 	/* In the list that an IValue points to: first and end of its IValues. */
 	uint16_t list;

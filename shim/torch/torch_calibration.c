@@ -58,6 +58,8 @@ int torsh_torch_calibration_begin(void)
 		.sizes = TORCH_UNKNOWN,
 		.type = TORCH_UNKNOWN,
 		.device = TORCH_UNKNOWN,
+		.storage = TORCH_UNKNOWN,
+		.data = TORCH_UNKNOWN,
 		.list = TORCH_UNKNOWN,
 		.tag_none = TORCH_NO_TAG,
 		/* in every version; otherwise torsh_torch_look_inputs finds nothing */
@@ -111,6 +113,8 @@ static void drop_doubtful(void)
 		torsh_torch_candidate.type = TORCH_UNKNOWN;
 	if (!all_fitted(torsh_torch_look_device))
 		torsh_torch_candidate.device = TORCH_UNKNOWN;
+	if (!all_fitted(torsh_torch_look_storage))
+		torsh_torch_candidate.storage = torsh_torch_candidate.data = TORCH_UNKNOWN;
 	if (!all_fitted(torsh_torch_look_sequence))
 		torsh_torch_candidate.sequence = TORCH_UNKNOWN;
 	if (!all_fitted(torsh_torch_look_forward_thread))

@@ -222,6 +222,56 @@ static bool narrow_offsets(const void *record, struct free_extents *offsets, uin
 	return n != 0;
 }
 
+/* ---- storages -------------------------------------------------------------------------------- */
+
+#define STORAGE_WORDS 16u
+/* What follows the address in c10::DataPtr, before the storage's bytes: context, its end, device. */
+#define DATA_PTR_WORDS 4u
+
+/* Whether that word leads to a storage of so many bytes; *data is the word of their address. */
+static bool is_storage(uint64_t word, uint64_t n_bytes, uint32_t *data)
+{
+	uint64_t words[STORAGE_WORDS];
+	uint32_t n = torch_is_pointer(word) ? torch_read_words(word, words, STORAGE_WORDS) : 0;
+
+	for (uint32_t i = 1; i + DATA_PTR_WORDS < n; i++) {
+		*data = i;
+		if (words[i + DATA_PTR_WORDS] == n_bytes && torch_is_pointer(words[i]))
+			return true;
+	}
+	return false;
+}
+
+/* float32 tensors of 91 and 17 elements, then of 53 and 29; their memory is the whole storage. */
+bool torsh_torch_look_storage(const void *record, uint64_t is_second)
+{
+	static const uint64_t bytes[2][2] = {{364, 68}, {212, 116}};
+	struct arguments call;
+	struct tensor tensors[2];
+	uint32_t n = 0, storage = 0, data = 0;
+
+	if (!read_arguments(record, &call, 2) || !read_tensor(&call.values[0], &tensors[0]) ||
+	    !read_tensor(&call.values[1], &tensors[1]))
+		return false;
+	for (uint32_t i = 1; i < tensors[0].n && i < tensors[1].n; i++) {
+		uint32_t first, second;
+
+		if (is_storage(tensors[0].words[i], bytes[is_second][0], &first) &&
+		    is_storage(tensors[1].words[i], bytes[is_second][1], &second) &&
+		    first == second) {
+			storage = i;
+			data = first;
+			n++;
+		}
+	}
+	if (n != 1 || (is_second && (torsh_torch_candidate.storage != 8 * storage ||
+				     torsh_torch_candidate.data != 8 * data)))
+		return false;
+	torsh_torch_candidate.storage = (uint16_t)(8 * storage);
+	torsh_torch_candidate.data = (uint16_t)(8 * data);
+	return true;
+}
+
 bool torsh_torch_look_type(const void *record, uint64_t number)
 {
 	return narrow_offsets(record, &types, number, sizeof(uint16_t), sizeof(uint16_t),

@@ -22,6 +22,9 @@ extern struct torch_layout torsh_torch_candidate;
 /* Find the array of inputs, and a tensor's sizes, by two tensors of known shapes. */
 bool torsh_torch_look_inputs(const void *record, uint64_t number);
 
+/* Find a tensor's storage, and where its memory is, by two tensors of known bytes. */
+bool torsh_torch_look_storage(const void *record, uint64_t number);
+
 /* Confirm inputs and sizes with tensors of other shapes. */
 bool torsh_torch_look_inputs_again(const void *record, uint64_t number);
 

@@ -14,6 +14,7 @@ static void free_holders(struct recorded_verdicts *verdicts)
 		free(verdicts->holders[i].variable);
 		free(verdicts->holders[i].function);
 		free(verdicts->holders[i].file);
+		free(verdicts->holders[i].use.operator);
 		for (size_t k = 0; k < verdicts->holders[i].n_blocks; k++) {
 			free(verdicts->holders[i].blocks[k].name);
 			free(verdicts->holders[i].blocks[k].type);
@@ -74,6 +75,14 @@ static void load_holder(struct recorded_holder *holder, const Torsh__Holder *row
 		.function = copy_or_null(row->function),
 		.file = copy_or_null(row->file),
 		.line = row->line,
+		.use = {.is_tensor = row->of_tensor,
+			.has_reads = row->has_reads,
+			.operator= copy_or_null(row->read_by),
+			.read_ns = row->read_ns,
+			.allocated_ns = row->allocated_ns,
+			.read_step = row->read_step,
+			.allocated_step = row->allocated_step,
+			.step = row->step},
 		.left_out = row->left_out,
 		.blocks = torsh_need_items(NULL, 0, n, sizeof(*holder->blocks)),
 		.n_blocks = n,

@@ -17,6 +17,14 @@ enum root_of_blocks {
 	ROOT_IN_FRAME,
 };
 
+/* How long a block was alive, and what read it last; steps are numbers + 1, 0: none is known. */
+struct recorded_use {
+	bool is_tensor, has_reads;
+	char *operator; /* that read it last; NULL: none did */
+	uint64_t read_ns, allocated_ns;
+	uint32_t read_step, allocated_step, step;
+};
+
 struct held_block {
 	uint32_t stack; /* 0: CPython's allocator has the block */
 	uint64_t bytes;
@@ -34,6 +42,7 @@ struct recorded_holder {
 	/* of a variable of a running function of Python; NULL, 0: not known */
 	char *variable, *function, *file;
 	uint32_t line;
+	struct recorded_use use; /* of the stack's block, when it was judged */
 	struct held_block *blocks; /* from the root's on */
 	size_t n_blocks;
 };

@@ -15,6 +15,8 @@
 #include "tools/report/parts.h"
 #include "tools/symbols/data_symbol.h"
 
+#define NS_IN_S 1e9
+
 /* How much a stack is like the site's: with the same lines of Python, with its own line, or not. */
 enum likeness { UNLIKE, OF_ONE_LINE, OF_ONE_PATH };
 
@@ -215,6 +217,76 @@ static void emit_block(struct json_writer *json, const struct holder_view *view,
 	free(line);
 }
 
+/* ---- use ------------------------------------------------------------------------------------- */
+
+/* Why it is not known what read the block last; NULL: it is. */
+static const char *why_no_read(const struct recorded_use *use)
+{
+	if (!use->is_tensor)
+		return "it is no memory of a tensor";
+	if (!use->has_reads)
+		return "inputs of operators were not recorded, or not all";
+	return use->operator? NULL : "no recorded operator read it";
+}
+
+/* How many steps ago; false: that is not known. */
+static bool steps_since(const struct recorded_use *use, uint32_t step, uint32_t *n)
+{
+	*n = use->step - step;
+	return step && use->step >= step;
+}
+
+static void emit_use(struct json_writer *json, const struct recorded_holder *holder, uint64_t at_ns)
+{
+	const struct recorded_use *use = &holder->use;
+	const char *reason = why_no_read(use);
+	uint32_t steps;
+	bool is_known = steps_since(use, use->allocated_step, &steps);
+
+	torsh_json_put_known(json, "alive_ns", use->allocated_ns, at_ns - use->allocated_ns);
+	torsh_json_put_known(json, "alive_steps", is_known, steps);
+	torsh_json_put_text(json, "last_read_reason", reason);
+	if (reason) {
+		torsh_json_put_null(json, "last_read");
+		return;
+	}
+	torsh_json_begin_object(json, "last_read");
+	torsh_json_put_text(json, "operator", use->operator);
+	torsh_json_put_known(json, "step", use->read_step, use->read_step - 1);
+	torsh_json_put_u64(json, "ns_ago", at_ns - use->read_ns);
+	torsh_json_end_object(json);
+}
+
+static void emit_no_use(struct json_writer *json)
+{
+	torsh_json_put_null(json, "alive_ns");
+	torsh_json_put_null(json, "alive_steps");
+	torsh_json_put_text(json, "last_read_reason", "no way to it is known");
+	torsh_json_put_null(json, "last_read");
+}
+
+static void print_use(const struct recorded_holder *holder, uint64_t at_ns)
+{
+	const struct recorded_use *use = &holder->use;
+	const char *reason = why_no_read(use);
+	char number[SIZE_TEXT_BYTES];
+	uint32_t steps;
+
+	if (!use->is_tensor || !use->allocated_ns)
+		return;
+	if (steps_since(use, use->allocated_step, &steps))
+		printf("Alive for %s, ", torsh_size_counted(steps, "step", number));
+	else
+		printf("Alive for %.1f s, ", (double)(at_ns - use->allocated_ns) / NS_IN_S);
+	if (reason)
+		printf("last read: %s.\n", reason);
+	else if (use->read_step)
+		printf("last read by %s in step %" PRIu32 ".\n", use->operator, use->read_step - 1);
+	else
+		printf("last read by %s %.1f s ago.\n", use->operator,
+		       (double)(at_ns - use->read_ns) / NS_IN_S);
+}
+
 void torsh_holder_json(const struct holder_view *view, const struct allocation_site *site)
 {
 	const struct recorded_holder *holder = torsh_holder_of(view, site);
@@ -231,6 +303,10 @@ void torsh_holder_json(const struct holder_view *view, const struct allocation_s
 	for (size_t i = 0; holder && i < holder->n_blocks; i++)
 		emit_block(&json, view, site, &holder->blocks[i]);
 	torsh_json_end_array(&json);
+	if (holder)
+		emit_use(&json, holder, site->process->verdicts.at_ns);
+	else
+		emit_no_use(&json);
 	torsh_json_end_object(&json);
 	torsh_json_close(&json);
 }
@@ -267,6 +343,7 @@ void torsh_holder_text(const struct holder_view *view, const struct allocation_s
 			printf("  ... and %" PRIu32 " more\n", holder->left_out);
 		print_block(view, site, &holder->blocks[i]);
 	}
+	print_use(holder, site->process->verdicts.at_ns);
 	free(name);
 }
 

@@ -100,6 +100,8 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 			       (event->id == EVENT_OP_BEGIN && event->op_begin.scope != OP_USER);
 	state->has_devices = state->has_devices || event->id == EVENT_LAUNCH;
 	producer->scope = torsh_scopes_take(&state->scopes, producer->number, event);
+	if (event->id == EVENT_TENSOR && event->tensor.is_free)
+		torsh_tensor_reads_forget(&state->reads, event->tensor.address);
 	if (event->id == EVENT_TENSOR)
 		mark_tensor(state, &event->tensor);
 	if (event->id == EVENT_DEVICE_REFUSED)
@@ -189,6 +191,12 @@ void torsh_process_timeline_keep(struct process_state *state, struct ring_consum
 		.event = *cold,
 	};
 
+	if (event->id == EVENT_OP_READ) {
+		translate_fields(state, &row.event);
+		torsh_tensor_reads_take(&state->reads, &row.event.op_read, stamp,
+					state->steps.current);
+		return;
+	}
 	/* Agents never send these. */
 	if (event->id == EVENT_HEAP_MARK)
 		return;

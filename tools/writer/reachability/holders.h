@@ -3,6 +3,7 @@
 #ifndef TORSH_WRITER_REACHABILITY_HOLDERS_H
 #define TORSH_WRITER_REACHABILITY_HOLDERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,6 +24,15 @@ enum root_kind {
 	ROOT_MAPPING = 4, /* memory that the program mapped */
 	ROOT_MODULES = 5, /* sys.modules of Python */
 	ROOT_LOCAL = 6, /* a variable of a running function of Python */
+};
+
+/* How long a block is alive, and what operator of a framework read it last, if it is a tensor's. */
+struct holder_use {
+	bool is_tensor;
+	bool has_reads; /* of the process: inputs of operators were recorded, all of them */
+	char *operator; /* that read it last; NULL: none did */
+	uint64_t read_ns, allocated_ns;
+	uint32_t read_step, allocated_step, step; /* numbers + 1, step: the current one; 0: none */
 };
 
 struct holder {
@@ -47,6 +57,7 @@ struct holder {
 	 */
 	char *table_paths[HOLDER_BLOCKS];
 	uint64_t tables[HOLDER_BLOCKS];
+	struct holder_use use; /* of the site's block */
 };
 
 struct holders {

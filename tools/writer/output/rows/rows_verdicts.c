@@ -63,6 +63,20 @@ static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory, const str
 	}
 }
 
+static void put_use(Torsh__Holder *row, const struct holder_use *use)
+{
+	ROWS_SET(row, of_tensor, use->is_tensor);
+	ROWS_SET(row, has_reads, use->has_reads);
+	row->read_by = use->operator;
+	if (use->operator) {
+		ROWS_SET(row, read_ns, use->read_ns);
+		ROWS_SET(row, read_step, use->read_step);
+	}
+	ROWS_SET(row, allocated_ns, use->allocated_ns);
+	ROWS_SET(row, allocated_step, use->allocated_step);
+	ROWS_SET(row, step, use->step);
+}
+
 static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const struct target *target,
 		       const struct holder *holder)
 {
@@ -76,6 +90,7 @@ static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const str
 	ROWS_SET(row, address, holder->address);
 	if (holder->tid)
 		ROWS_SET(row, tid, (uint32_t)holder->tid);
+	put_use(row, &holder->use);
 	row->variable = holder->variable;
 	row->function = holder->function;
 	row->file = holder->file;

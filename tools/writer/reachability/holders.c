@@ -7,6 +7,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
+#include "tools/writer/reachability/holder_uses.h"
 #include "tools/writer/reachability/python/python_names.h"
 
 #define HOLDERS_MIN 16u
@@ -251,41 +252,6 @@ static void put_way(struct holder *holder, const struct way *way, const struct s
 	free(names);
 }
 
-/* A module that ran before the first step was in step 0, if an optimizer ends that. */
-static uint32_t known_step(const struct process_state *state, uint32_t step)
-{
-	if (step != STEP_PERHAPS_FIRST)
-		return step;
-	return state->steps.source == STEP_BY_OPTIMIZER;
-}
-
-static void describe_use(struct holder_use *use, const struct process_state *state, uint32_t site,
-			 uint64_t address)
-{
-	const struct tensor_read *read = torsh_tensor_reads_find(&state->reads, address);
-	const char *name;
-	struct live_block block;
-	uint64_t stamp;
-
-	*use = (struct holder_use){
-		.is_tensor = state->heap.sites[site].is_of_tensors,
-		.has_reads = state->reads.n && !state->reads.n_left_out,
-		.step = known_step(state, state->steps.current),
-	};
-	if (!torsh_live_find(&state->heap.live, address, &block))
-		return;
-	stamp = state->heap.first_stamp + block.stamp;
-	use->allocated_ns = torsh_clock_to_ns(&state->clock, stamp);
-	use->allocated_step = torsh_step_marks_name_at(&state->steps, stamp);
-	/* One of a former block at this address is none. */
-	if (!read || read->stamp < stamp || !read->operator)
-		return;
-	name = state->tables->code.functions[read->operator- 1].name;
-	use->operator= torsh_memory_text(name ? name : "?");
-	use->read_ns = torsh_clock_to_ns(&state->clock, read->stamp);
-	use->read_step = known_step(state, read->step);
-}
-
 static bool has_way(const struct holders *holders, uint32_t site)
 {
 	for (uint32_t i = 0; i < holders->n; i++) {
@@ -323,12 +289,12 @@ void torsh_holders_add(struct holders *holders, const struct holders *others,
 		else
 			holder.root = ROOT_MODULES;
 		put_way(&holder, &way, scan);
-		describe_use(&holder.use, &target->state, holder.site,
-			     graph->index->blocks[kept[i].block].address);
+		holder.use.address = graph->index->blocks[kept[i].block].address;
 		holders->items = torsh_array_reserve(holders->items, holders->n, &holders->capacity,
 						     sizeof(*holders->items));
 		holders->items[holders->n++] = holder;
 	}
+	torsh_holder_uses_find(holders, moment);
 	free(way.blocks);
 	free(kept);
 }
@@ -340,7 +306,6 @@ void torsh_holders_free(struct holders *holders)
 		free(holders->items[i].variable);
 		free(holders->items[i].function);
 		free(holders->items[i].file);
-		free(holders->items[i].use.operator);
 		for (uint32_t k = 0; k < holders->items[i].n_blocks; k++) {
 			free(holders->items[i].names[k]);
 			free(holders->items[i].types[k]);

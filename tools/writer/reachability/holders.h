@@ -28,11 +28,13 @@ enum root_kind {
 
 /* How long a block is alive, and what operator of a framework read it last, if it is a tensor's. */
 struct holder_use {
-	bool is_tensor;
+	uint64_t address;
+	uint64_t allocated; /* stamp, since the process's first; 0: not known */
+	uint64_t read; /* likewise, of the last operator that read it; 0: none did */
+	uint32_t operator; /* its label */
+	uint32_t read_step; /* as in struct tensor_read */
 	bool has_reads; /* of the process: inputs of operators were recorded, all of them */
-	char *operator; /* that read it last; NULL: none did */
-	uint64_t read_ns, allocated_ns;
-	uint32_t read_step, allocated_step, step; /* numbers + 1, step: the current one; 0: none */
+	uint32_t step; /* of the moment */
 };
 
 struct holder {

@@ -29,9 +29,30 @@ static void take_blocks(struct judged_moment *moment, const struct live_table *l
 		moment->blocks[moment->n_blocks++] = (struct moment_block){
 			.address = block.address,
 			.size = block.size,
+			.stamp = block.stamp,
 			.site = block.site,
 			.is_old = block.stamp < exit_stamp,
 		};
+}
+
+static void take_reads(struct judged_moment *moment, const struct process_state *state)
+{
+	const struct tensor_reads *reads = &state->reads;
+	const struct hash_entry *entry;
+	size_t at = 0;
+
+	moment->has_reads = reads->n && !reads->n_left_out;
+	moment->reads = torsh_memory_alloc((reads->n + 1) * sizeof(*moment->reads));
+	while (moment->n_reads < reads->n &&
+	       (entry = torsh_hash_map_next(&reads->by_address, &at))) {
+		const struct tensor_read *read = &reads->items[entry->value];
+		struct moment_read *copy = &moment->reads[moment->n_reads++];
+
+		*copy = (struct moment_read){.stamp = read->stamp - state->heap.first_stamp,
+					     .operator= read->operator,
+					     .step = read->step };
+		memcpy(&copy->address, entry->key, sizeof(copy->address));
+	}
 }
 
 static void take_mapped(struct judged_moment *moment, const struct target *target)
@@ -64,9 +85,11 @@ void torsh_judged_moment_take(struct judged_moment *moment, const struct target 
 		.at_ns = torsh_clock_to_ns(&state->clock, state->last_stamp),
 		.stamp = state->last_stamp + 1 - state->heap.first_stamp,
 		.n_sites = state->heap.n_sites,
+		.step = state->steps.current,
 	};
 	take_threads(moment, threads);
 	take_blocks(moment, &state->heap.live, exit_stamp);
+	take_reads(moment, state);
 	take_mapped(moment, target);
 	torsh_allocator_maps_add(&moment->allocator_maps, target);
 	torsh_python_maps_add(&moment->python_maps, target);
@@ -99,6 +122,7 @@ void torsh_judged_moment_free_blocks(struct judged_moment *moment)
 void torsh_judged_moment_free(struct judged_moment *moment)
 {
 	torsh_judged_moment_free_blocks(moment);
+	free(moment->reads);
 	free(moment->threads.items);
 	torsh_heap_ranges_free(&moment->allocator_maps);
 	torsh_heap_ranges_free(&moment->python_maps);

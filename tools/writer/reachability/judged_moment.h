@@ -19,8 +19,15 @@ struct target;
 
 struct moment_block {
 	uint64_t address, size;
+	uint64_t stamp; /* since the process's first */
 	uint32_t site;
 	bool is_old; /* from before the exit began */
+};
+
+/* The last read of a tensor's memory by an operator. */
+struct moment_read {
+	uint64_t address, stamp;
+	uint32_t operator, step; /* as in struct tensor_read */
 };
 
 /* Memory that a module of the program mapped. */
@@ -37,6 +44,10 @@ struct judged_moment {
 	struct stopped_threads threads;
 	struct moment_block *blocks; /* in any order */
 	uint64_t n_blocks;
+	struct moment_read *reads; /* likewise */
+	uint32_t n_reads;
+	bool has_reads; /* inputs of operators were recorded, all of them */
+	uint32_t step; /* number of the current one + 1; see step_marks.h */
 	uint32_t n_sites;
 	uint32_t n_python_max; /* blocks of CPython's allocator, for which there is memory */
 	struct heap_ranges allocator_maps, python_maps;

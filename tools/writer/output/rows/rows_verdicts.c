@@ -63,18 +63,34 @@ static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory, const str
 	}
 }
 
-static void put_use(Torsh__Holder *row, const struct holder_use *use)
+/* A module that ran before the first step was in step 0, if an optimizer ends that. */
+static uint32_t known_step(const struct process_state *state, uint32_t step)
 {
-	ROWS_SET(row, of_tensor, use->is_tensor);
+	if (step != STEP_PERHAPS_FIRST)
+		return step;
+	return state->steps.source == STEP_BY_OPTIMIZER;
+}
+
+static void put_use(Torsh__Holder *row, const struct process_state *state,
+		    const struct holder_use *use)
+{
+	static char unknown[] = "?";
+	uint64_t first = state->heap.first_stamp;
+	char *name;
+
 	ROWS_SET(row, has_reads, use->has_reads);
-	row->read_by = use->operator;
-	if (use->operator) {
-		ROWS_SET(row, read_ns, use->read_ns);
-		ROWS_SET(row, read_step, use->read_step);
-	}
-	ROWS_SET(row, allocated_ns, use->allocated_ns);
-	ROWS_SET(row, allocated_step, use->allocated_step);
-	ROWS_SET(row, step, use->step);
+	ROWS_SET(row, step, known_step(state, use->step));
+	if (!use->allocated)
+		return;
+	ROWS_SET(row, allocated_ns, torsh_clock_to_ns(&state->clock, first + use->allocated));
+	ROWS_SET(row, allocated_step,
+		 torsh_step_marks_name_at(&state->steps, first + use->allocated));
+	if (!use->read)
+		return;
+	name = state->tables->code.functions[use->operator- 1].name;
+	row->read_by = name ? name : unknown;
+	ROWS_SET(row, read_ns, torsh_clock_to_ns(&state->clock, first + use->read));
+	ROWS_SET(row, read_step, known_step(state, use->read_step));
 }
 
 static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const struct target *target,
@@ -90,7 +106,8 @@ static void put_holder(Torsh__Holder *row, struct rows_memory *memory, const str
 	ROWS_SET(row, address, holder->address);
 	if (holder->tid)
 		ROWS_SET(row, tid, (uint32_t)holder->tid);
-	put_use(row, &holder->use);
+	ROWS_SET(row, of_tensor, sites[holder->site].is_of_tensors);
+	put_use(row, &target->state, &holder->use);
 	row->variable = holder->variable;
 	row->function = holder->function;
 	row->file = holder->file;

@@ -87,9 +87,9 @@ static void add_variables(struct python_frames *frames, uint32_t frame,
 	for (uint32_t i = 0; i < n; i++)
 		n_words += lengths[i];
 	if (!n_words || n_words > VARIABLES_MAX ||
-	    pread(types->reader->memory_fd, words, n_words * sizeof(*words),
-		  (off_t)(frames->frames[frame].address + layout->at.frame_locals)) !=
-		    (ssize_t)(n_words * sizeof(*words)))
+	    torsh_memory_copy(types->reader,
+			      frames->frames[frame].address + layout->at.frame_locals, words,
+			      n_words * sizeof(*words)) != n_words * sizeof(*words))
 		return;
 	for (uint64_t i = 0; i < n_words; i++) {
 		uint32_t block = (words[i] & NO_OBJECT) == NO_OBJECT
@@ -220,8 +220,7 @@ static uint32_t line_of(const struct python_types *types, const struct python_la
 	bytes = torsh_memory_new(n, 1);
 	lines.table = bytes;
 	lines.n_bytes = (uint32_t)n;
-	if (pread(types->reader->memory_fd, bytes, n, (off_t)(table + layout->at.bytes_data)) ==
-	    (ssize_t)n)
+	if (torsh_memory_copy(types->reader, table + layout->at.bytes_data, bytes, n) == n)
 		line = torsh_python_line(layout->at.lines, &lines,
 					 offset_of(types, layout, frame, code));
 	free(bytes);

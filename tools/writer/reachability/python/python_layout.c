@@ -84,8 +84,8 @@ static bool read_layout(struct python_layout *layout, uint32_t version,
 	if (version < CPYTHON_FIRST_PUBLISHED)
 		return torsh_cpython_layout_of(&layout->at, version);
 	return version <= CPYTHON_LAST_PUBLISHED &&
-	       pread(reader->memory_fd, &runtime, sizeof(runtime), (off_t)layout->runtime) ==
-		       (ssize_t)sizeof(runtime) &&
+	       torsh_memory_copy(reader, layout->runtime, &runtime, sizeof(runtime)) ==
+		       sizeof(runtime) &&
 	       !runtime.published.is_free_threaded &&
 	       torsh_cpython_layout_read(&layout->at, version, &runtime.published);
 }

@@ -27,6 +27,9 @@
 	COMMAND(serve, "show it in a browser, which requests what it shows")  \
 	COMMAND(export, "write stacks or the timeline for other programs")    \
 	COMMAND(diff, "what changed between two recordings, or sets of them") \
+	COMMAND(ranks, "which rank of a job makes the others wait, and why")  \
+	COMMAND(fold, "a recording's ranks as a small file that merges")      \
+	COMMAND(merge, "folds of ranks as one, in any order or tree")         \
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \
 	COMMAND(snapshot, "what a running session holds now, as a recording") \

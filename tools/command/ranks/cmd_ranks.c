@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh ranks: who makes the other ranks wait, and why. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/base/die.h"
+#include "tools/command/arguments.h"
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/command/ranks/fold_inputs.h"
+#include "tools/command/ranks/ranks_view.h"
+#include "tools/ranks/fold/fold_file.h"
+
+static const char doc[] =
+	"Show all ranks of a job: who makes the others wait, and why.\v"
+	"Reads a merged fold, or merges folds and recordings first; a directory stands for those in it. Collectives are matched "
+	"by group and sequence, and only what all ranks of a group have is compared, without the first step. A rank is a "
+	"straggler if it costs the job 5 % of the compared time and more than by turns, which 3.5 standard errors must show. "
+	"Clocks of several recordings are aligned by collectives, which nobody leaves before the last rank has entered; "
+	"what lies within the error of that is not judged. Causes are what a late rank did more than the others between two "
+	"collectives.";
+
+#define TEXT_LIMIT 16
+#define JOBS_MAX 256
+
+enum { KEY_JSON = 0x2000, KEY_LIMIT };
+
+static const struct argp_option own_options[] = {
+	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
+	{"limit", KEY_LIMIT, "N", 0, "at most N rows of a table (16; 1000 in JSON); 0: all", 0},
+	{"jobs", 'j', "N", 0, "read with so many processes (1)", 0},
+	{0},
+};
+
+struct ranks_options {
+	struct fold_inputs inputs;
+	bool is_json, has_limit;
+	size_t limit, n_jobs;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct ranks_options *options = state->input;
+
+	switch (key) {
+	case KEY_JSON:
+		options->is_json = true;
+		return 0;
+	case KEY_LIMIT:
+		options->has_limit = true;
+		options->limit = torsh_argument_number(state, "limit", argument);
+		return 0;
+	case 'j':
+		options->n_jobs = torsh_argument_number(state, "jobs", argument);
+		if (!options->n_jobs || options->n_jobs > JOBS_MAX)
+			argp_error(state, "--jobs %s: from 1 to %d processes", argument, JOBS_MAX);
+		return 0;
+	case ARGP_KEY_ARG:
+		torsh_fold_inputs_add(&options->inputs, argument);
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->inputs.n)
+			argp_error(state, "which ranks? Give folds, recordings or directories");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Merge the inputs into a temporary file, and read that. */
+static struct job *read_merged(const struct fold_inputs *inputs, size_t n_jobs, char *error,
+			       size_t n_error)
+{
+	const char *folder = getenv("TMPDIR");
+	char *directory = torsh_need_text("%s/torsh-ranks-XXXXXX", folder && *folder ? folder : "/tmp"),
+	     *merged;
+	struct job *job;
+
+	if (!mkdtemp(directory))
+		torsh_die("%s can't be made: %s", directory, strerror(errno));
+	merged = torsh_need_text("%s/merged.fold", directory);
+	torsh_fold_inputs_merge(inputs, merged, n_jobs);
+	job = torsh_job_read(merged, error, n_error);
+	unlink(merged);
+	rmdir(directory);
+	free(merged);
+	free(directory);
+	return job;
+}
+
+int torsh_command_ranks(int argc, char **argv)
+{
+	static const struct argp parser = {own_options, parse, "PATH...", doc, NULL, NULL, NULL};
+	struct ranks_options options = {.n_jobs = 1};
+	struct ranks_view view = {0};
+	char error[512] = "it can't be read";
+	struct job *job;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &options);
+	if (options.inputs.n == 1 && torsh_fold_is_fold(options.inputs.paths[0]))
+		job = torsh_job_read(options.inputs.paths[0], error, sizeof(error));
+	else
+		job = read_merged(&options.inputs, options.n_jobs, error, sizeof(error));
+	if (!job)
+		torsh_die("%s", error);
+	view.job = job;
+	view.limit = options.has_limit ? options.limit
+		     : options.is_json ? READ_LIMIT_JSON
+				       : TEXT_LIMIT;
+	if (options.is_json)
+		torsh_ranks_json(&view);
+	else
+		torsh_ranks_text(&view);
+	torsh_job_free(job);
+	torsh_fold_inputs_free(&options.inputs);
+	return TORSH_EXIT_DONE;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What torsh ranks prints. */
+#ifndef TORSH_COMMAND_RANKS_RANKS_VIEW_H
+#define TORSH_COMMAND_RANKS_RANKS_VIEW_H
+
+#include <stdio.h>
+
+#include "tools/base/json_writer.h"
+#include "tools/ranks/job/job.h"
+
+struct ranks_view {
+	const struct job *job;
+	size_t limit; /* rows of a table; 0: all */
+};
+
+/* Print the report as text. */
+void torsh_ranks_text(const struct ranks_view *view);
+
+/* Print it as JSON. */
+void torsh_ranks_json(const struct ranks_view *view);
+
+/* Put the report's object, for the page too. */
+void torsh_ranks_put_json(struct json_writer *json, const struct ranks_view *view);
+
+/* Write the page for a browser. */
+void torsh_ranks_html(const struct ranks_view *view, FILE *out);
+
+/* Returns the number of rows that are shown of n. */
+size_t torsh_ranks_shown(const struct ranks_view *view, size_t n);
+
+/* Returns ns of a step of a bucket in which a rank did not communicate exposed; 0: it had none. */
+uint64_t torsh_ranks_own_ns(const struct job *job, uint32_t rank, uint32_t bucket);
+
+/* Collectives of one name, group and size class, with the row of bandwidth or NULL. */
+struct ranks_collective {
+	const struct fold_node *node;
+	const struct fold_row *row;
+	const struct job_bandwidth *bandwidth;
+};
+
+/* Get them, those with most exposed time first; the caller frees *items. Returns their number. */
+size_t torsh_ranks_collectives(const struct job *job, struct ranks_collective **items);
+
+/* Returns the index of the rank that runs out of memory first; SIZE_MAX with why it isn't known. */
+size_t torsh_ranks_first_out(const struct job *job, const char **reason);
+
+/* Returns the index of the rank with most memory, or SIZE_MAX. */
+size_t torsh_ranks_largest(const struct job *job);
+
+/* A phase that is compared between ranks. */
+struct ranks_phase {
+	enum fold_phase phase;
+	const char *name;
+};
+
+extern const struct ranks_phase torsh_ranks_phases[];
+extern const size_t torsh_ranks_n_phases;
+
+#endif

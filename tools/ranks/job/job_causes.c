@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Why a rank is late: what it did between two collectives, in the calls that it was last in, less
+ * what the others did there in the median.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/base/die.h"
+#include "tools/base/size.h"
+#include "tools/ranks/job/job.h"
+
+#define LEAST_CAUSE 0.1 /* of what made it late */
+#define MORE_OPERATORS 1.1 /* times as many as the others */
+/*
+ * The least that one costs: a fault is an exception and a page to clear, an allocation some locks
+ * or list operations. Less would not explain a tenth of the time.
+ */
+#define FAULT_NS 250.0
+#define ALLOCATION_NS 20.0
+#define LEAST_EXPLAINED 0.2 /* of the time */
+
+const char *const torsh_job_cause_names[N_JOB_CAUSES] = {
+	"data_loading", "garbage_collection", "more_compute", "slow_compute",
+	"python",	"device",	      "allocation",   "page_faults"};
+
+const char *const torsh_job_cause_texts[N_JOB_CAUSES] = {
+	"it waits for data longer",
+	"Python's garbage collector runs longer",
+	"it computes more",
+	"its operators take longer",
+	"Python, sleep or I/O outside of operators",
+	"its device begins collectives later",
+	"it allocates more",
+	"it touches more new memory",
+};
+
+/* Sums over the calls that the straggler was last in: its own, and the others' medians. */
+struct leads {
+	double own[N_FOLD_LEADS], others[N_FOLD_LEADS];
+	double queued, others_queued;
+	uint64_t n;
+};
+
+static int compare_values(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static uint64_t median_of(uint64_t *values, size_t n)
+{
+	if (!n)
+		return 0;
+	qsort(values, n, sizeof(*values), compare_values);
+	return values[(n - 1) / 2];
+}
+
+static uint64_t lead_of(const struct job *job, const struct job_entry *entry, size_t lead)
+{
+	const Torsh__FoldRank *row = job->ranks[entry->rank].row;
+
+	return row->leads[lead * row->n_group + entry->sample];
+}
+
+static void add_call(struct leads *leads, const struct job *job, const struct job_call *call,
+		     uint32_t rank, uint64_t *values)
+{
+	for (size_t k = 0; k <= N_FOLD_LEADS; k++) {
+		uint64_t own = 0;
+		size_t n = 0;
+
+		for (size_t i = 0; i < call->n; i++) {
+			const struct job_entry *entry = &job->entries[call->first + i];
+			uint64_t value = k < N_FOLD_LEADS ? lead_of(job, entry, k)
+							  : (uint64_t)(entry->entered_ns -
+								       entry->issued_ns);
+
+			if (entry->rank == rank)
+				own = value;
+			else
+				values[n++] = value;
+		}
+		*(k < N_FOLD_LEADS ? &leads->own[k] : &leads->queued) += (double)own;
+		*(k < N_FOLD_LEADS ? &leads->others[k] : &leads->others_queued) +=
+			(double)median_of(values, n);
+	}
+	leads->n++;
+}
+
+/* ---- causes ---------------------------------------------------------------------------------- */
+
+static void add_cause(struct job_straggler *straggler, enum job_cause_kind kind, double excess_ns,
+		      char *evidence)
+{
+	if (excess_ns <= 0) {
+		free(evidence);
+		return;
+	}
+	straggler->causes[straggler->n_causes++] =
+		(struct job_cause){.kind = kind, .ns = (uint64_t)excess_ns, .evidence = evidence};
+}
+
+/* Returns "12 ms instead of 3 ms between two collectives", which the caller frees. */
+static char *compare_text(double own_ns, double others_ns, uint64_t n)
+{
+	char own[SIZE_TEXT_BYTES], others[SIZE_TEXT_BYTES];
+
+	return torsh_need_text("%s instead of %s between two collectives",
+			       torsh_size_duration((uint64_t)(own_ns / (double)n), own),
+			       torsh_size_duration((uint64_t)(others_ns / (double)n), others));
+}
+
+static double median_total(const struct job *job, uint32_t rank, enum fold_total total)
+{
+	uint64_t *values = torsh_need_items(NULL, 0, job->n_ranks, sizeof(*values)), median;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < job->n_ranks; i++)
+		n += i != rank && torsh_job_total(job, i, total, &values[n]);
+	median = median_of(values, n);
+	free(values);
+	return n ? (double)median : -1;
+}
+
+/*
+ * Returns the kind for time outside of what is known, or in operators, if a count of the whole run
+ * explains a part of it; sets *evidence.
+ */
+static enum job_cause_kind refine(const struct job *job, const struct job_straggler *straggler,
+				  enum job_cause_kind kind, double excess_ns, char **evidence)
+{
+	static const struct {
+		enum fold_total total;
+		enum job_cause_kind kind;
+		double ns;
+		const char *what;
+	} counts[] = {{FOLD_TOTAL_minor_faults, CAUSE_PAGE_FAULTS, FAULT_NS, "page faults"},
+		      {FOLD_TOTAL_allocs, CAUSE_ALLOCATION, ALLOCATION_NS, "allocations"}};
+	/* The excess is of the calls that it was last in; the counts are of the whole run. */
+	double all_ns = excess_ns * (double)job->n_collectives / (double)job->n_ranks /
+			(double)(straggler->compared ? straggler->compared : 1);
+	double best = LEAST_EXPLAINED;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		double others = median_total(job, straggler->rank, counts[i].total);
+		char own[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES];
+		uint64_t value;
+
+		if (others < 0 || !torsh_job_total(job, straggler->rank, counts[i].total, &value) ||
+		    ((double)value - others) * counts[i].ns < best * all_ns)
+			continue;
+		best = ((double)value - others) * counts[i].ns / all_ns;
+		kind = counts[i].kind;
+		free(*evidence);
+		*evidence = torsh_need_text("%s %s instead of %s in the whole run",
+					    torsh_size_grouped(value, own), counts[i].what,
+					    torsh_size_grouped((uint64_t)others, other));
+	}
+	return kind;
+}
+
+static void add_compute(const struct job *job, struct job_straggler *straggler,
+			const struct leads *leads)
+{
+	double own = leads->own[FOLD_LEAD_operators], others = leads->others[FOLD_LEAD_operators];
+	double excess = leads->own[FOLD_LEAD_compute_ns] - leads->others[FOLD_LEAD_compute_ns];
+	char *times = compare_text(leads->own[FOLD_LEAD_compute_ns],
+				   leads->others[FOLD_LEAD_compute_ns], leads->n);
+	double n = (double)leads->n;
+
+	if (own > MORE_OPERATORS * others) {
+		add_cause(straggler, CAUSE_MORE_COMPUTE, excess,
+			  torsh_need_text("%.0f operators instead of %.0f: %s", own / n, others / n,
+					  times));
+		free(times);
+		return;
+	}
+	add_cause(straggler, refine(job, straggler, CAUSE_SLOW_COMPUTE, excess, &times), excess,
+		  times);
+}
+
+static void add_python(const struct job *job, struct job_straggler *straggler,
+		       const struct leads *leads)
+{
+	double own = leads->own[FOLD_LEAD_python_ns], others = leads->others[FOLD_LEAD_python_ns];
+	char *evidence = compare_text(own, others, leads->n);
+
+	add_cause(straggler, refine(job, straggler, CAUSE_PYTHON, own - others, &evidence),
+		  own - others, evidence);
+}
+
+static int compare_causes(const void *a, const void *b)
+{
+	const struct job_cause *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+/* Set shares, and drop small causes. */
+static void settle_causes(struct job_straggler *straggler)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	if (straggler->n_causes)
+		qsort(straggler->causes, straggler->n_causes, sizeof(*straggler->causes),
+		      compare_causes);
+	for (size_t i = 0; i < straggler->n_causes; i++)
+		sum += (double)straggler->causes[i].ns;
+	for (size_t i = 0; i < straggler->n_causes; i++) {
+		struct job_cause cause = straggler->causes[i];
+
+		cause.share = sum > 0 ? (double)cause.ns / sum : 0;
+		if (cause.share >= LEAST_CAUSE)
+			straggler->causes[n++] = cause;
+		else
+			free(cause.evidence);
+	}
+	straggler->n_causes = n;
+}
+
+void torsh_job_find_causes(const struct job *job, struct job_straggler *straggler)
+{
+	static const struct {
+		enum fold_lead lead;
+		enum job_cause_kind kind;
+	} plain[] = {{FOLD_LEAD_gc_ns, CAUSE_GC}, {FOLD_LEAD_data_ns, CAUSE_DATA_LOADING}};
+	uint64_t *values = torsh_need_items(NULL, 0, job->n_ranks, sizeof(*values));
+	struct leads leads = {.n = 0};
+
+	for (size_t i = 0; i < job->n_verdicts; i++) {
+		if (job->verdicts[i].last == straggler->rank && job->verdicts[i].cost_ns)
+			add_call(&leads, job, &job->calls[job->verdicts[i].call], straggler->rank,
+				 values);
+	}
+	free(values);
+	if (!leads.n)
+		return;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
+		double own = leads.own[plain[i].lead], others = leads.others[plain[i].lead];
+
+		add_cause(straggler, plain[i].kind, own - others,
+			  compare_text(own, others, leads.n));
+	}
+	add_compute(job, straggler, &leads);
+	add_python(job, straggler, &leads);
+	add_cause(straggler, CAUSE_DEVICE, leads.queued - leads.others_queued,
+		  compare_text(leads.queued, leads.others_queued, leads.n));
+	settle_causes(straggler);
+}

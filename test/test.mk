@@ -34,6 +34,7 @@ SYNTHETIC := $(TEST)/synthetic
 ESCAPES := $(TEST)/escapes
 HOSTILE := $(TEST)/hostile
 MANY_SITES := $(TEST)/many_sites
+FOLD_SYNTHESIS := $(TEST)/fold_synthesis
 COUNTER_NAMES := $(TEST)/counter_names
 
 TEST_FLAGS := -std=gnu11 $(COMMON) $(GEN_INCLUDE) $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
@@ -65,7 +66,7 @@ stack-tests: $(STACK_TESTS) $(TEST)/programs/libtwin_small.so $(TEST)/programs/l
 $(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %) $(CUDA_CRT_FLAGS)
 
 # Write recordings for tests of the readers.
-$(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES): $(TEST)/%: test/lib/recordings/%.c $(TOOL_LIB) $(BUILD)/flags
+$(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES) $(FOLD_SYNTHESIS): $(TEST)/%: test/lib/recordings/%.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $(filter %.c,$^) $(TOOL_LIB) $(TOOL_LIBS)
 $(SYNTHETIC): test/lib/recordings/synthetic_tables.c
@@ -102,7 +103,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS) $(DEVICE_TESTS)
-test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES) $(COUNTER_NAMES)
+test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES) $(FOLD_SYNTHESIS) $(COUNTER_NAMES)
 fuzzers: $(FUZZERS)
 
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'

@@ -25,18 +25,21 @@ static const char doc[] =
 #define TEXT_LIMIT 16
 #define JOBS_MAX 256
 
-enum { KEY_JSON = 0x2000, KEY_LIMIT };
+enum { KEY_JSON = 0x2000, KEY_LIMIT, KEY_HTML };
 
 static const struct argp_option own_options[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
 	{"limit", KEY_LIMIT, "N", 0, "at most N rows of a table (16; 1000 in JSON); 0: all", 0},
+	{"html", KEY_HTML, NULL, 0, "write a page for a web browser, to ranks.html or -o", 0},
+	{"output", 'o', "FILE", 0, "write the page there; -: to standard output", 0},
 	{"jobs", 'j', "N", 0, "read with so many processes (1)", 0},
 	{0},
 };
 
 struct ranks_options {
 	struct fold_inputs inputs;
-	bool is_json, has_limit;
+	bool is_json, is_html, has_limit;
+	const char *output;
 	size_t limit, n_jobs;
 };
 
@@ -47,6 +50,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_JSON:
 		options->is_json = true;
+		return 0;
+	case KEY_HTML:
+		options->is_html = true;
+		return 0;
+	case 'o':
+		options->output = argument;
 		return 0;
 	case KEY_LIMIT:
 		options->has_limit = true;
@@ -63,6 +72,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!options->inputs.n)
 			argp_error(state, "which ranks? Give folds, recordings or directories");
+		if (options->output && !options->is_html)
+			argp_error(state, "--output is where --html writes its page");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -74,7 +85,8 @@ static struct job *read_merged(const struct fold_inputs *inputs, size_t n_jobs, 
 			       size_t n_error)
 {
 	const char *folder = getenv("TMPDIR");
-	char *directory = torsh_need_text("%s/torsh-ranks-XXXXXX", folder && *folder ? folder : "/tmp"),
+	char *directory =
+		     torsh_need_text("%s/torsh-ranks-XXXXXX", folder && *folder ? folder : "/tmp"),
 	     *merged;
 	struct job *job;
 
@@ -106,10 +118,12 @@ int torsh_command_ranks(int argc, char **argv)
 	if (!job)
 		torsh_die("%s", error);
 	view.job = job;
-	view.limit = options.has_limit ? options.limit
-		     : options.is_json ? READ_LIMIT_JSON
-				       : TEXT_LIMIT;
-	if (options.is_json)
+	view.limit = options.has_limit			  ? options.limit
+		     : options.is_json || options.is_html ? READ_LIMIT_JSON
+							  : TEXT_LIMIT;
+	if (options.is_html)
+		torsh_ranks_html(&view, options.output ? options.output : "ranks.html");
+	else if (options.is_json)
 		torsh_ranks_json(&view);
 	else
 		torsh_ranks_text(&view);

@@ -6,8 +6,7 @@
 
 static void put_rank_number(struct json_writer *json, const struct job *job, uint32_t rank)
 {
-	torsh_json_put_known(json, "rank", job->ranks[rank].row->has_rank,
-			     job->ranks[rank].number);
+	torsh_json_put_known(json, "rank", job->ranks[rank].row->has_rank, job->ranks[rank].number);
 }
 
 static void put_total(struct json_writer *json, const struct job *job, uint32_t rank,

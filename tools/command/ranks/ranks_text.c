@@ -18,8 +18,8 @@ static void print_heading(const struct job *job)
 	uint32_t n_steps = 0;
 
 	for (size_t i = 0; i < job->n_ranks; i++)
-		n_steps = job->ranks[i].row->n_steps > n_steps ? job->ranks[i].row->n_steps
-							       : n_steps;
+		n_steps =
+			job->ranks[i].row->n_steps > n_steps ? job->ranks[i].row->n_steps : n_steps;
 	torsh_size_counted(job->n_ranks, "rank", ranks);
 	if (job->world_size && job->world_size != job->n_ranks)
 		torsh_text_heading(stdout, "%s of %" PRIu32 " in %s, %" PRIu32 " steps", ranks,
@@ -182,10 +182,14 @@ static void print_heat(const struct ranks_view *view)
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 static const struct table_column collective_columns[] = {
-	{"collective", TABLE_NAME, .cut = CUT_MIDDLE}, {"group", TABLE_TEXT, .drop = 4},
-	{"calls", TABLE_NUMBER, .drop = 0},	       {"each", TABLE_NUMBER, .drop = 1},
-	{"time", TABLE_NUMBER, .drop = 2},	       {"exposed", TABLE_NUMBER, .drop = 0},
-	{"bus", TABLE_NUMBER, .drop = 1},	       {"best", TABLE_NUMBER, .drop = 3},
+	{"collective", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"group", TABLE_TEXT, .drop = 4},
+	{"calls", TABLE_NUMBER, .drop = 0},
+	{"each", TABLE_NUMBER, .drop = 1},
+	{"time", TABLE_NUMBER, .drop = 2},
+	{"exposed", TABLE_NUMBER, .drop = 0},
+	{"bus", TABLE_NUMBER, .drop = 1},
+	{"best", TABLE_NUMBER, .drop = 3},
 };
 
 static void put_rate(struct table *table, bool is_known, double rate)
@@ -220,8 +224,7 @@ static void print_collectives(const struct ranks_view *view)
 						 : 0);
 		torsh_table_time(table, values[FOLD_COLLECTIVES_total_ns]);
 		torsh_table_time(table, values[FOLD_COLLECTIVES_exposed_ns]);
-		put_rate(table, row,
-			 row ? (double)row->bytes * 1e9 / (double)row->transfer_ns : 0);
+		put_rate(table, row, row ? (double)row->bytes * 1e9 / (double)row->transfer_ns : 0);
 		put_rate(table, row, row ? row->best : 0);
 	}
 	torsh_table_print(table, stdout);
@@ -262,7 +265,8 @@ static void print_path(const struct ranks_view *view)
 	       torsh_size_percent((double)job->communicated_ns, (double)job->compared_ns, share));
 	for (size_t i = 0; i < n; i++)
 		printf(", rank %" PRIu32 " %s", job->ranks[job->path[i].rank].number,
-		       torsh_size_percent((double)job->path[i].ns, (double)job->compared_ns, share));
+		       torsh_size_percent((double)job->path[i].ns, (double)job->compared_ns,
+					  share));
 	puts(n < job->n_path ? ", ..." : "");
 }
 
@@ -275,14 +279,16 @@ static void print_memory(const struct job *job)
 
 	if (first != SIZE_MAX) {
 		torsh_job_memory(job, (uint32_t)first, &memory);
-		printf("Memory: rank %" PRIu32 " runs out first, in about %.0f steps, if it grows on\n",
+		printf("Memory: rank %" PRIu32
+		       " runs out first, in about %.0f steps, if it grows on\n",
 		       job->ranks[first].number, memory.steps_left);
 		return;
 	}
 	if (largest == SIZE_MAX)
 		return;
 	torsh_job_memory(job, (uint32_t)largest, &memory);
-	printf("Memory: rank %" PRIu32 " has most, %s (%s); which one runs out first is not known: %s\n",
+	printf("Memory: rank %" PRIu32
+	       " has most, %s (%s); which one runs out first is not known: %s\n",
 	       job->ranks[largest].number, torsh_size_human(memory.peak_bytes, bytes), memory.of,
 	       reason);
 }

@@ -7,11 +7,16 @@
 #include "tools/base/die.h"
 
 const struct ranks_phase torsh_ranks_phases[] = {
-	{FOLD_PHASE_wall_ns, "step"},	      {FOLD_PHASE_forward_ns, "forward"},
-	{FOLD_PHASE_loss_ns, "loss"},	      {FOLD_PHASE_backward_ns, "backward"},
-	{FOLD_PHASE_optimizer_ns, "optimizer"}, {FOLD_PHASE_data_ns, "data"},
-	{FOLD_PHASE_other_ns, "other"},	      {FOLD_PHASE_compute_ns, "compute"},
-	{FOLD_PHASE_gc_ns, "gc"},	      {FOLD_PHASE_exposed_ns, "exposed communication"},
+	{FOLD_PHASE_wall_ns, "step"},
+	{FOLD_PHASE_forward_ns, "forward"},
+	{FOLD_PHASE_loss_ns, "loss"},
+	{FOLD_PHASE_backward_ns, "backward"},
+	{FOLD_PHASE_optimizer_ns, "optimizer"},
+	{FOLD_PHASE_data_ns, "data"},
+	{FOLD_PHASE_other_ns, "other"},
+	{FOLD_PHASE_compute_ns, "compute"},
+	{FOLD_PHASE_gc_ns, "gc"},
+	{FOLD_PHASE_exposed_ns, "exposed communication"},
 };
 const size_t torsh_ranks_n_phases = sizeof(torsh_ranks_phases) / sizeof(*torsh_ranks_phases);
 

@@ -3,8 +3,6 @@
 #ifndef TORSH_COMMAND_RANKS_RANKS_VIEW_H
 #define TORSH_COMMAND_RANKS_RANKS_VIEW_H
 
-#include <stdio.h>
-
 #include "tools/base/json_writer.h"
 #include "tools/ranks/job/job.h"
 
@@ -22,8 +20,8 @@ void torsh_ranks_json(const struct ranks_view *view);
 /* Put the report's object, for the page too. */
 void torsh_ranks_put_json(struct json_writer *json, const struct ranks_view *view);
 
-/* Write the page for a browser. */
-void torsh_ranks_html(const struct ranks_view *view, FILE *out);
+/* Write the page for a browser to a file, "-": to stdout. */
+void torsh_ranks_html(const struct ranks_view *view, const char *path);
 
 /* Returns the number of rows that are shown of n. */
 size_t torsh_ranks_shown(const struct ranks_view *view, size_t n);

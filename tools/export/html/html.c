@@ -22,6 +22,8 @@ extern const char torsh_html_page_head[], torsh_html_page_tail[];
 extern const uint64_t torsh_html_page_head_bytes, torsh_html_page_tail_bytes;
 extern const char torsh_html_diff_head[], torsh_html_diff_tail[];
 extern const uint64_t torsh_html_diff_head_bytes, torsh_html_diff_tail_bytes;
+extern const char torsh_html_job_head[], torsh_html_job_tail[];
+extern const uint64_t torsh_html_job_head_bytes, torsh_html_job_tail_bytes;
 
 size_t torsh_html_process(const struct html_page *page, const struct recorded_process *process)
 {
@@ -183,18 +185,34 @@ void torsh_html_put_empty(FILE *out)
 	fwrite(torsh_html_page_tail, 1, torsh_html_page_tail_bytes, out);
 }
 
-bool torsh_html_put_diff(FILE *out, const char *document)
+/* JSON inside of the page's script element, which no "<" may end. */
+static void put_data(FILE *out, const char *document)
 {
-	if (count_bytes(document) > DATA_BYTES_MAX)
-		return false;
-	fwrite(torsh_html_diff_head, 1, torsh_html_diff_head_bytes, out);
 	for (; *document; document++) {
 		if (*document == '<')
 			fputs("\\u003c", out);
 		else
 			putc(*document, out);
 	}
+}
+
+bool torsh_html_put_diff(FILE *out, const char *document)
+{
+	if (count_bytes(document) > DATA_BYTES_MAX)
+		return false;
+	fwrite(torsh_html_diff_head, 1, torsh_html_diff_head_bytes, out);
+	put_data(out, document);
 	fwrite(torsh_html_diff_tail, 1, torsh_html_diff_tail_bytes, out);
+	return true;
+}
+
+bool torsh_html_put_job(FILE *out, const char *document)
+{
+	if (count_bytes(document) > DATA_BYTES_MAX)
+		return false;
+	fwrite(torsh_html_job_head, 1, torsh_html_job_head_bytes, out);
+	put_data(out, document);
+	fwrite(torsh_html_job_tail, 1, torsh_html_job_tail_bytes, out);
 	return true;
 }
 

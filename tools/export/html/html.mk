@@ -12,6 +12,10 @@ HTML_PARTS := $(HTML)/page/page.html $(HTML)/page/page.css $(HTML_MODULES) $(wil
 HTML_DIFF_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,format dom theme frames tree icicle table diff/diff))
 HTML_PARTS += $(HTML_DIFF_MODULES)
 
+# And that of torsh ranks.
+HTML_JOB_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,format dom theme table job/job))
+HTML_PARTS += $(HTML_JOB_MODULES)
+
 $(HTML_PAGE)/head $(HTML_PAGE)/tail &: $(HTML)/assemble $(HTML_PARTS)
 	@mkdir -p $(@D)
 	@$(HTML)/assemble $(HTML) $(HTML_PAGE) $(HTML_MODULES)
@@ -20,5 +24,9 @@ $(HTML_PAGE)/diff/head $(HTML_PAGE)/diff/tail &: $(HTML)/assemble $(HTML_PARTS)
 	@mkdir -p $(@D)
 	@$(HTML)/assemble $(HTML) $(HTML_PAGE)/diff $(HTML_DIFF_MODULES)
 
-$(GEN)/html_page.o: $(HTML)/html_page.S $(HTML_PAGE)/head $(HTML_PAGE)/tail $(HTML_PAGE)/diff/head $(HTML_PAGE)/diff/tail
+$(HTML_PAGE)/job/head $(HTML_PAGE)/job/tail &: $(HTML)/assemble $(HTML_PARTS)
+	@mkdir -p $(@D)
+	@$(HTML)/assemble $(HTML) $(HTML_PAGE)/job $(HTML_JOB_MODULES)
+
+$(GEN)/html_page.o: $(HTML)/html_page.S $(foreach part,head tail,$(addprefix $(HTML_PAGE)/,$(part) diff/$(part) job/$(part)))
 	$(call say,as,$<)$(CC) -Wa,-I,$(HTML_PAGE) -c -o $@ $<

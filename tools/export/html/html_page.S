@@ -15,4 +15,6 @@ torsh_html_\name\()_bytes:
 	page page_tail, "tail"
 	page diff_head, "diff/head"
 	page diff_tail, "diff/tail"
+	page job_head, "job/head"
+	page job_tail, "job/tail"
 	.section .note.GNU-stack, "", %progbits

@@ -35,6 +35,9 @@ char *torsh_html_window(struct trace *trace, size_t process, uint64_t from_ns, u
  */
 bool torsh_html_put_diff(FILE *out, const char *document);
 
+/* Likewise the page of torsh ranks. */
+bool torsh_html_put_job(FILE *out, const char *document);
+
 /* Write the page without data, which may connect to its own origin. */
 void torsh_html_put_empty(FILE *out);
 

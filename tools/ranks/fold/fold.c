@@ -129,8 +129,8 @@ void torsh_fold_add(struct fold *fold, enum fold_table_id id, uint32_t node, uin
 		combine(&forms[id], table->rows[slot->number].values, values);
 		return;
 	}
-	table->rows = torsh_array_reserve(table->rows, table->n, &table->n_room,
-					  sizeof(*table->rows));
+	table->rows =
+		torsh_array_reserve(table->rows, table->n, &table->n_room, sizeof(*table->rows));
 	row = &table->rows[table->n];
 	*row = (struct fold_row){.node = node, .sub = sub};
 	memcpy(row->values, values, forms[id].n * sizeof(*values));

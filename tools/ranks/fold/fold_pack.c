@@ -251,8 +251,8 @@ int torsh_fold_unpack(struct fold *fold, const uint8_t *packed, size_t n)
 
 static bool are_columns_equal(const Torsh__FoldRank *rank)
 {
-	const size_t sizes[] = {rank->n_name,	rank->n_sequence_step, rank->n_step,
-				rank->n_bytes,	rank->n_issued_step,   rank->n_queued_ns,
+	const size_t sizes[] = {rank->n_name,	   rank->n_sequence_step, rank->n_step,
+				rank->n_bytes,	   rank->n_issued_step,	  rank->n_queued_ns,
 				rank->n_length_ns, rank->n_flags};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {

@@ -74,8 +74,7 @@ static const char *check_chunk(const struct fold_chunk *chunk, size_t n_left)
 	uint32_t raw_max = chunk->kind == FOLD_CHUNK_RANK ? FOLD_RANK_RAW_MAX : FOLD_RAW_MAX;
 
 	if (chunk->magic != FOLD_CHUNK_MAGIC ||
-	    chunk->header_checksum !=
-		    XXH64(chunk, offsetof(struct fold_chunk, header_checksum), 0))
+	    chunk->header_checksum != XXH64(chunk, offsetof(struct fold_chunk, header_checksum), 0))
 		return "is damaged";
 	if (chunk->raw_bytes > raw_max)
 		return "is damaged: a part of it would be too large";

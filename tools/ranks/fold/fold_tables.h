@@ -33,13 +33,13 @@
 	C(MEMORY, most_bytes, MAX)
 
 /* Collectives by name and group. sub: 0 without bytes, else floor(log2(bytes)) and 1. */
-#define FOLD_COLUMNS_OF_COLLECTIVES(C) \
-	C(COLLECTIVES, calls, SUM)     \
-	C(COLLECTIVES, bytes, SUM)     \
-	C(COLLECTIVES, total_ns, SUM)  \
+#define FOLD_COLUMNS_OF_COLLECTIVES(C)  \
+	C(COLLECTIVES, calls, SUM)      \
+	C(COLLECTIVES, bytes, SUM)      \
+	C(COLLECTIVES, total_ns, SUM)   \
 	C(COLLECTIVES, exposed_ns, SUM) \
-	C(COLLECTIVES, min_ns, MIN)    \
-	C(COLLECTIVES, max_ns, MAX)    \
+	C(COLLECTIVES, min_ns, MIN)     \
+	C(COLLECTIVES, max_ns, MAX)     \
 	C(COLLECTIVES, group_size, MAX)
 
 /* Findings by rule. sub: severity. */

@@ -78,8 +78,8 @@ void torsh_fold_write_rank(struct fold_writer *writer, const Torsh__FoldRank *ra
 	uint8_t *raw = torsh_need(malloc(n + 1));
 
 	if (n > FOLD_RANK_RAW_MAX)
-		torsh_die("can't write %s: the row of a process would take %zu bytes",
-			  writer->path, n);
+		torsh_die("can't write %s: the row of a process would take %zu bytes", writer->path,
+			  n);
 	torsh__fold_rank__pack(rank, raw);
 	put_chunk(writer, &chunk, raw, n);
 	free(raw);

@@ -16,8 +16,8 @@ static double bus_factor(const char *name, size_t n)
 	if (strncmp(name, "allreduce", 9) == 0)
 		return 2 * (ranks - 1) / ranks;
 	if (strncmp(name, "allgather", 9) == 0 || strncmp(name, "_allgather", 10) == 0 ||
-	    strncmp(name, "reduce_scatter", 14) == 0 ||
-	    strncmp(name, "_reduce_scatter", 15) == 0 || strncmp(name, "alltoall", 8) == 0)
+	    strncmp(name, "reduce_scatter", 14) == 0 || strncmp(name, "_reduce_scatter", 15) == 0 ||
+	    strncmp(name, "alltoall", 8) == 0)
 		return (ranks - 1) / ranks;
 	return 1;
 }
@@ -30,8 +30,8 @@ static struct job_bandwidth *find_row(struct job *job, struct hash_map *rows, si
 	size_t i = torsh_hash_map_put(rows, key, sizeof(key), job->n_bandwidths)->value;
 
 	if (i == job->n_bandwidths) {
-		job->bandwidths = torsh_array_reserve(job->bandwidths, i, room,
-						      sizeof(*job->bandwidths));
+		job->bandwidths =
+			torsh_array_reserve(job->bandwidths, i, room, sizeof(*job->bandwidths));
 		job->bandwidths[job->n_bandwidths++] = (struct job_bandwidth){
 			.group = call->group, .name = call->name, .size_class = key[2]};
 	}

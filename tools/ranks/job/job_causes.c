@@ -13,16 +13,17 @@
 #define LEAST_CAUSE 0.1 /* of what made it late */
 #define MORE_OPERATORS 1.1 /* times as many as the others */
 /*
- * The least that one costs: a fault is an exception and a page to clear, an allocation some locks
- * or list operations. Less would not explain a tenth of the time.
+ * What one costs at least, with what is done for it: a fault is an exception and a page to clear,
+ * an allocation the object that is made of it.
  */
-#define FAULT_NS 250.0
-#define ALLOCATION_NS 20.0
-#define LEAST_EXPLAINED 0.2 /* of the time */
+#define FAULT_NS 500.0
+#define ALLOCATION_NS 100.0
+#define LEAST_EXPLAINED 0.1 /* of the time, by that */
+#define LEAST_RATIO 1.25 /* to the other ranks */
 
 const char *const torsh_job_cause_names[N_JOB_CAUSES] = {
-	"data_loading", "garbage_collection", "more_compute", "slow_compute",
-	"python",	"device",	      "allocation",   "page_faults"};
+	"data_loading", "garbage_collection", "more_compute", "slow_compute", "python",
+	"device",	"allocation",	      "page_faults"};
 
 const char *const torsh_job_cause_texts[N_JOB_CAUSES] = {
 	"it waits for data longer",
@@ -73,9 +74,9 @@ static void add_call(struct leads *leads, const struct job *job, const struct jo
 
 		for (size_t i = 0; i < call->n; i++) {
 			const struct job_entry *entry = &job->entries[call->first + i];
-			uint64_t value = k < N_FOLD_LEADS ? lead_of(job, entry, k)
-							  : (uint64_t)(entry->entered_ns -
-								       entry->issued_ns);
+			uint64_t value = k < N_FOLD_LEADS
+						 ? lead_of(job, entry, k)
+						 : (uint64_t)(entry->entered_ns - entry->issued_ns);
 
 			if (entry->rank == rank)
 				own = value;
@@ -149,6 +150,7 @@ static enum job_cause_kind refine(const struct job *job, const struct job_stragg
 		uint64_t value;
 
 		if (others < 0 || !torsh_job_total(job, straggler->rank, counts[i].total, &value) ||
+		    (double)value < LEAST_RATIO * others ||
 		    ((double)value - others) * counts[i].ns < best * all_ns)
 			continue;
 		best = ((double)value - others) * counts[i].ns / all_ns;
@@ -169,6 +171,7 @@ static void add_compute(const struct job *job, struct job_straggler *straggler,
 	char *times = compare_text(leads->own[FOLD_LEAD_compute_ns],
 				   leads->others[FOLD_LEAD_compute_ns], leads->n);
 	double n = (double)leads->n;
+	enum job_cause_kind kind;
 
 	if (own > MORE_OPERATORS * others) {
 		add_cause(straggler, CAUSE_MORE_COMPUTE, excess,
@@ -177,8 +180,8 @@ static void add_compute(const struct job *job, struct job_straggler *straggler,
 		free(times);
 		return;
 	}
-	add_cause(straggler, refine(job, straggler, CAUSE_SLOW_COMPUTE, excess, &times), excess,
-		  times);
+	kind = refine(job, straggler, CAUSE_SLOW_COMPUTE, excess, &times);
+	add_cause(straggler, kind, excess, times);
 }
 
 static void add_python(const struct job *job, struct job_straggler *straggler,
@@ -186,9 +189,9 @@ static void add_python(const struct job *job, struct job_straggler *straggler,
 {
 	double own = leads->own[FOLD_LEAD_python_ns], others = leads->others[FOLD_LEAD_python_ns];
 	char *evidence = compare_text(own, others, leads->n);
+	enum job_cause_kind kind = refine(job, straggler, CAUSE_PYTHON, own - others, &evidence);
 
-	add_cause(straggler, refine(job, straggler, CAUSE_PYTHON, own - others, &evidence),
-		  own - others, evidence);
+	add_cause(straggler, kind, own - others, evidence);
 }
 
 static int compare_causes(const void *a, const void *b)

@@ -122,9 +122,8 @@ static void judge_call(struct job *job, size_t call, int64_t *times)
 	struct job_verdict *verdict = &job->verdicts[job->n_verdicts++];
 	int64_t left_ns = INT64_MAX, late_ns;
 
-	*verdict = (struct job_verdict){.call = call,
-					.last = entries[last].rank,
-					.is_judged = is_certain(job, of, last)};
+	*verdict = (struct job_verdict){
+		.call = call, .last = entries[last].rank, .is_judged = is_certain(job, of, last)};
 	verdict->entered_ns = torsh_job_time(job, verdict->last, entries[last].entered_ns);
 	n = sort_times(job, of, verdict->last, times);
 	verdict->median_ns = times[(n - 1) / 2];

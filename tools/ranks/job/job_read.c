@@ -56,8 +56,8 @@ static uint32_t find_clock(struct job *job, struct hash_map *clocks, const Torsh
 
 	free(key);
 	if (i == job->n_clocks)
-		job->clocks[job->n_clocks++] = (struct job_clock){.host = row->host ? row->host : "",
-								  .start_ns = row->clock};
+		job->clocks[job->n_clocks++] = (struct job_clock){
+			.host = row->host ? row->host : "", .start_ns = row->clock};
 	return (uint32_t)i;
 }
 
@@ -104,7 +104,8 @@ struct job *torsh_job_read(const char *path, char *error, size_t n_error)
 	if (is_good) {
 		torsh_fold_sort_entries(&entries);
 		is_good = read_ranks(job, &file, &entries);
-		snprintf(sentence, sizeof(sentence), "is damaged: the row of a process can't be read");
+		snprintf(sentence, sizeof(sentence),
+			 "is damaged: the row of a process can't be read");
 	}
 	free(entries.items);
 	torsh_fold_unmap(&file);

@@ -95,9 +95,9 @@ void torsh_job_memory(const struct job *job, uint32_t rank, struct job_memory *m
 		phase = FOLD_PHASE_heap_bytes;
 	memory->has_growth = find_growth(job, rank, phase, &memory->growth);
 	if (memory->has_capacity && memory->has_growth && memory->growth > 0)
-		memory->steps_left = memory->capacity_bytes > memory->peak_bytes
-					     ? (double)(memory->capacity_bytes -
-							memory->peak_bytes) /
-						       memory->growth
-					     : 0;
+		memory->steps_left =
+			memory->capacity_bytes > memory->peak_bytes
+				? (double)(memory->capacity_bytes - memory->peak_bytes) /
+					  memory->growth
+				: 0;
 }

@@ -73,9 +73,8 @@ void torsh_job_find_stragglers(struct job *job)
 	for (size_t i = 0; i < job->n_verdicts; i++)
 		score_call(scores, job, &job->verdicts[i]);
 	for (size_t i = 0; i < job->n_ranks; i++) {
-		double share = job->compared_ns ? (double)scores[i].cost_ns /
-							  (double)job->compared_ns
-						: 0;
+		double share =
+			job->compared_ns ? (double)scores[i].cost_ns / (double)job->compared_ns : 0;
 		double certainty = certainty_of(&scores[i]);
 
 		if (share < LEAST_SHARE || scores[i].times_last < LEAST_TIMES ||

@@ -24,18 +24,24 @@ static void add_site(struct fold *fold, uint32_t node, uint32_t step, uint64_t b
 		       torsh_fold_step_sub(fold, step ? step - 1 : SIZE_MAX), values);
 }
 
+static uint32_t name_node(struct fold *fold, const char *name)
+{
+	return torsh_fold_node(fold, 0,
+			       &(struct fold_key){.kind = FOLD_FUNCTION, .function = name});
+}
+
 static void add_memory(struct fold *fold, struct call_paths *paths,
 		       struct recorded_process *process, struct symbols *symbols)
 {
 	struct allocation_sites sites = {0};
-	struct sites_source source = {
-		.processes = &process, .n_processes = 1, .what = SITES_PEAK};
+	struct sites_source source = {.processes = &process, .n_processes = 1, .what = SITES_PEAK};
 
 	torsh_sites_collect_first(&sites, &source, false, ORDER_BYTES, FOLD_SITES, symbols);
 	torsh_sites_sort(&sites, ORDER_BYTES);
 	for (size_t i = 0; i < sites.n; i++) {
 		const struct allocation_site *site = &sites.items[i];
 		const struct frame **frames;
+		uint32_t node;
 		size_t n;
 
 		if (i >= FOLD_SITES) {
@@ -44,16 +50,14 @@ static void add_memory(struct fold *fold, struct call_paths *paths,
 			continue;
 		}
 		frames = torsh_stack_frames(process, site->stack, symbols, STACK_VIEW_MERGED, &n);
-		add_site(fold, torsh_call_path_frames(paths, frames, n, false), site->last_step,
-			 site->blocks, site->bytes);
+		node = torsh_call_path_frames(paths, frames, n, false);
 		free(frames);
+		add_site(fold, node ? node : name_node(fold, "(unknown)"), site->last_step,
+			 site->blocks, site->bytes);
 	}
 	if (sites.rest.bytes)
-		add_site(fold,
-			 torsh_fold_node(fold, 0,
-					 &(struct fold_key){.kind = FOLD_FUNCTION,
-							    .function = "(smaller sites)"}),
-			 0, sites.rest.blocks, sites.rest.bytes);
+		add_site(fold, name_node(fold, "(smaller sites)"), 0, sites.rest.blocks,
+			 sites.rest.bytes);
 	torsh_sites_free(&sites);
 }
 
@@ -113,8 +117,8 @@ static size_t choose(const struct prepass *prepass, size_t i, uint32_t *n_others
 
 	*n_others = 0;
 	for (size_t k = 0; k < prepass->n; k++) {
-		if (k == i || torsh_recording_rank(prepass->items[k].process->rank, &other) !=
-				      has_rank ||
+		if (k == i ||
+		    torsh_recording_rank(prepass->items[k].process->rank, &other) != has_rank ||
 		    (has_rank && other != rank))
 			continue;
 		++*n_others;
@@ -171,9 +175,9 @@ void torsh_fold_make(struct folded *folded, struct recording *recording,
 
 	torsh_prepass_make(&prepass, recording, processes, n_processes);
 	has_ranks = has_any_rank(&prepass);
-	*folded = (struct folded){.fold = torsh_fold_create(),
-				  .ranks = torsh_need_items(NULL, 0, n_processes,
-							    sizeof(*folded->ranks))};
+	*folded = (struct folded){
+		.fold = torsh_fold_create(),
+		.ranks = torsh_need_items(NULL, 0, n_processes, sizeof(*folded->ranks))};
 	for (size_t i = 0; i < prepass.n; i++) {
 		Torsh__FoldRank *row;
 

@@ -52,8 +52,8 @@ static void see_begin(void *context, struct span *span)
 	bool is_operator = span->kind == SPAN_OPERATOR;
 
 	torsh_phase_lanes_begin(&passing->lanes, span);
-	span->own = (void *)(uintptr_t)torsh_call_path_span(passing->paths, span,
-							    node_of(span->outer));
+	span->own =
+		(void *)(uintptr_t)torsh_call_path_span(passing->paths, span, node_of(span->outer));
 	if (!is_operator)
 		return;
 	torsh_c10d_begin(&passing->c10d, span, passing->pass->sums.operators);
@@ -67,8 +67,10 @@ static void add_span(struct passing *passing, const struct span *span)
 	uint64_t ns = span->end_ns - span->start_ns, one = 1;
 	uint64_t inner_ns = span->inner_ns < ns ? span->inner_ns : ns;
 	const uint64_t values[N_FOLD_SPANS] = {
-		[FOLD_SPANS_count] = 1,	    [FOLD_SPANS_sum_ns] = ns,
-		[FOLD_SPANS_self_ns] = ns - inner_ns, [FOLD_SPANS_min_ns] = ns,
+		[FOLD_SPANS_count] = 1,
+		[FOLD_SPANS_sum_ns] = ns,
+		[FOLD_SPANS_self_ns] = ns - inner_ns,
+		[FOLD_SPANS_min_ns] = ns,
 		[FOLD_SPANS_max_ns] = ns,
 	};
 
@@ -231,8 +233,7 @@ void torsh_process_pass(struct process_pass *pass, struct fold *fold, struct cal
 
 	*pass = (struct process_pass){.steps = &torsh_prepass_of(prepass, process)->steps};
 	pass->spent = torsh_need_items(NULL, 0, pass->steps->n, sizeof(*pass->spent));
-	pass->tensor_peaks =
-		torsh_need_items(NULL, 0, pass->steps->n, sizeof(*pass->tensor_peaks));
+	pass->tensor_peaks = torsh_need_items(NULL, 0, pass->steps->n, sizeof(*pass->tensor_peaks));
 	passing.c10d.all = &pass->collectives;
 	torsh_phase_lanes_start(&passing.lanes, pass->steps, pass->spent);
 	passing.join = torsh_device_join_create(prepass, &rows, &passing);

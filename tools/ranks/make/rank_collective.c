@@ -15,8 +15,7 @@ size_t torsh_rank_collectives_add(struct rank_collectives *all,
 
 	torsh_hash_map_remove(&all->sequences, collective->group, n_group, &sequence);
 	torsh_hash_map_put(&all->sequences, collective->group, n_group, sequence + 1);
-	all->items =
-		torsh_array_reserve(all->items, all->n, &all->n_room, sizeof(*all->items));
+	all->items = torsh_array_reserve(all->items, all->n, &all->n_room, sizeof(*all->items));
 	added = &all->items[all->n];
 	*added = *collective;
 	added->sequence = sequence;
@@ -34,9 +33,9 @@ const char *torsh_rank_collectives_text(struct rank_collectives *all, const char
 
 bool torsh_collective_joins(const char *name)
 {
-	static const char *const joining[] = {"allreduce", "allgather", "_allgather", "reduce_scatter",
-					      "_reduce_scatter", "alltoall", "barrier",
-					      "monitored_barrier"};
+	static const char *const joining[] = {"allreduce",	"allgather",	    "_allgather",
+					      "reduce_scatter", "_reduce_scatter",  "alltoall",
+					      "barrier",	"monitored_barrier"};
 
 	for (size_t i = 0; i < sizeof(joining) / sizeof(*joining); i++) {
 		if (strncmp(name, joining[i], strlen(joining[i])) == 0)

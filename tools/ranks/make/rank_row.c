@@ -142,9 +142,12 @@ static void add_sums(struct sampling *sampling, const struct rank_collective *of
 							   .function = of->name,
 							   .file = of->group});
 	const uint64_t values[N_FOLD_COLLECTIVES] = {
-		[FOLD_COLLECTIVES_calls] = 1,	       [FOLD_COLLECTIVES_bytes] = of->bytes,
-		[FOLD_COLLECTIVES_total_ns] = ns,      [FOLD_COLLECTIVES_exposed_ns] = exposed_ns,
-		[FOLD_COLLECTIVES_min_ns] = ns,	       [FOLD_COLLECTIVES_max_ns] = ns,
+		[FOLD_COLLECTIVES_calls] = 1,
+		[FOLD_COLLECTIVES_bytes] = of->bytes,
+		[FOLD_COLLECTIVES_total_ns] = ns,
+		[FOLD_COLLECTIVES_exposed_ns] = exposed_ns,
+		[FOLD_COLLECTIVES_min_ns] = ns,
+		[FOLD_COLLECTIVES_max_ns] = ns,
 		[FOLD_COLLECTIVES_group_size] = of->group_size,
 	};
 	size_t step = torsh_steps_at(sampling->pass->steps, of->issued_ns);
@@ -196,8 +199,7 @@ static void max_of(uint64_t *value, uint64_t other)
 		*value = other;
 }
 
-static void add_step(Torsh__FoldRank *row, struct process_pass *pass, size_t step,
-		     size_t next[2])
+static void add_step(Torsh__FoldRank *row, struct process_pass *pass, size_t step, size_t next[2])
 {
 	static const int phases[N_FOLD_PHASES] = {
 #define PHASE(name, of) [FOLD_PHASE_##name] = 1 + PHASE_##of,
@@ -358,10 +360,8 @@ Torsh__FoldRank *torsh_rank_row(struct fold *fold, const struct recording *recor
 				const struct prepass_process *prepass, struct process_pass *pass)
 {
 	Torsh__FoldRank *row = torsh_need(malloc(sizeof(*row)));
-	struct sampling sampling = {.row = row,
-				    .fold = fold,
-				    .pass = pass,
-				    .last_issued_ns = process->start_ns};
+	struct sampling sampling = {
+		.row = row, .fold = fold, .pass = pass, .last_issued_ns = process->start_ns};
 
 	torsh__fold_rank__init(row);
 	row->n_totals = N_FOLD_TOTALS;

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+torsh ranks, of real trainings over gloo: planted stragglers are found with their cause, and jobs without one have none. The
+truth is when each rank says that it began its backward passes, by the one clock of this machine.
+"""
+
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+from schema import expect_fits  # noqa: E402
+from torch_python import torch_python  # noqa: E402
+
+PROGRAM = ROOT / "test/lib/ranks_job.py"
+STEPS = 40
+LATE = 1
+WITHOUT_HEAP = "torch,python"
+# What a rank does more than the others, and as what that has to be found.
+CAUSES = {"sleep": "python", "gc": "garbage_collection", "data": "data_loading", "more_compute": "more_compute",
+          "slow_compute": "slow_compute", "allocate": "allocation", "faults": "page_faults"}
+
+
+def trained(world, kind=None, activities=WITHOUT_HEAP):
+    """The report of such a job, its recording, and by rank when its backward passes began."""
+    def make(folder):
+        env = {"TORSH_PROFILER_WITH_STACK": "0", "TORSH_PROFILER_ACTIVITIES": activities}
+        late = [kind, str(LATE)] if kind else []
+        result, output = record([torch_python(), "-W", "ignore", PROGRAM, folder, str(world), str(STEPS), *late], env=env, timeout=600)
+        expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-2000:]}\n")
+        return str(output), [json.loads((folder / f"{rank}.json").read_text()) for rank in range(world)]
+    output, began = once(f"ranks-{world}-{kind}", make)
+    report = json.loads(torsh("ranks", output, "--json"))
+    expect_fits("ranks", report)
+    expect_equal(report["world_size"], world, "world size")
+    return report, output, began
+
+
+def lateness(began):
+    """By rank: in how many steps it was last, and the ns by which it was later than the others' median; without the first step."""
+    times, cost = [0] * len(began), [0] * len(began)
+    for moments in list(zip(*began))[1:]:
+        last = max(range(len(moments)), key=moments.__getitem__)
+        others = [at for rank, at in enumerate(moments) if rank != last]
+        times[last] += 1
+        cost[last] += moments[last] - statistics.median_low(others)
+    return times, cost
+
+
+def expect_straggler(kind, activities=WITHOUT_HEAP):
+    report, _, began = trained(2, kind, activities)
+    times, cost = lateness(began)
+    straggler, = report["stragglers"]
+    print(f"{kind}: {straggler}; by its own clock last {times[LATE]} times, {cost[LATE] / 1e6:.1f} ms")
+    expect_equal(straggler["rank"], LATE, "the straggler")
+    # Between the backward pass's begin and its all-reduce is the pass itself, in which a rank may lose its CPU.
+    assert abs(straggler["times_last"] - times[LATE]) <= 3, (straggler, times)
+    assert abs(straggler["cost_ns"] - cost[LATE]) <= 0.25 * cost[LATE], (straggler, cost)
+    cause = straggler["causes"][0]
+    expect_equal(cause["kind"], CAUSES[kind], f"the cause: {straggler['causes']}")
+    assert cause["share"] > 0.5 and cause["evidence"], cause
+
+
+for _kind in CAUSES:
+    def _case(kind=_kind):
+        expect_straggler(kind, "heap,torch,python" if kind == "allocate" else WITHOUT_HEAP)
+    _case.__name__ = f"a_rank_that_is_late_by_{_kind}_is_found"
+    case(_case)
+
+
+def expect_none(world):
+    """On a machine that others use, a rank may be late without a cause of its own: then its own clock has that as well."""
+    report, _, began = trained(world)
+    times, cost = lateness(began)
+    whole = statistics.median(rank[-1] - rank[1] for rank in began)
+    print(f"{world} ranks: last {times} times, {[round(ns / whole, 3) for ns in cost]} of the time; {report['stragglers']}")
+    for straggler in report["stragglers"]:
+        rank = straggler["rank"]
+        assert cost[rank] > 0.04 * whole and times[rank] > len(began[0]) / world, (straggler, times, cost)
+
+
+@case
+def two_equal_ranks_have_no_straggler():
+    expect_none(2)
+
+
+@case
+def four_equal_ranks_have_no_straggler():
+    expect_none(4)
+
+
+@case
+def folds_of_ranks_merge_to_the_fold_of_the_recording():
+    _, output, _ = trained(4)
+    folder = scratch("folds")
+    for rank in range(4):
+        torsh("fold", output, "--rank", str(rank), "-o", folder / f"{rank}.fold")
+    torsh("fold", output, "-o", folder / "whole")
+    whole = (folder / "whole").read_bytes()
+    orders = ([0, 1, 2, 3], [3, 1, 0, 2])
+    for jobs, order in zip(("1", "3"), orders):
+        torsh("merge", *[folder / f"{rank}.fold" for rank in order], "-j", jobs, "-o", folder / "merged")
+        expect_equal((folder / "merged").read_bytes() == whole, True, f"the merged fold is the recording's ({order})")
+    torsh("merge", output, "-o", folder / "merged")
+    expect_equal((folder / "merged").read_bytes() == whole, True, "the merged recording is its fold")
+    report = json.loads(torsh("ranks", folder / "whole", "--json"))
+    expect_equal(report, json.loads(torsh("ranks", output, "--json")), "the reports of the fold and of the recording")
+    print(f"{len(whole)} bytes for 4 ranks")
+
+
+@case
+def all_reduces_are_those_of_the_program():
+    report, _, _ = trained(2, "sleep")
+    reduced = [row for row in report["collectives"] if row["name"] == "allreduce"]
+    parameters = 64 * 64 + 64 + 64 * 8 + 8
+    expect_equal(sum(row["calls"] for row in reduced), 2 * STEPS, "all-reduces of both ranks")
+    expect_equal(sum(row["bytes"] for row in reduced), 2 * STEPS * 4 * parameters, "their bytes")
+    expect_equal({row["group_size"] for row in report["collectives"]}, {2}, "sizes of groups")
+
+
+@case
+def bad_folds_are_refused_with_a_sentence():
+    _, output, _ = trained(2, "sleep")
+    folder = scratch("bad")
+    torsh("fold", output, "--rank", "0", "-o", folder / "good.fold")
+    good = (folder / "good.fold").read_bytes()
+    for name, text, expected in (("empty", b"", "is empty"), ("text", b"no fold at all, but long", "no recording|is no fold|not a recording"),
+                                 ("cut", good[:-1], "is cut off"), ("long", good + b"x", "behind its end"),
+                                 ("later", good[:8] + b"\x09" + good[9:], "has format 9")):
+        (folder / name).write_bytes(text)
+        result = run([TORSH, "ranks", folder / name, folder / "good.fold"])
+        expect_equal(result.returncode, 2, f"status with a fold that is {name}")
+        assert re.search(expected, result.stderr.decode()), (name, result.stderr)
+    result = run([TORSH, "merge", folder / "good.fold", folder / "good.fold", "-o", folder / "twice"])
+    expect_equal((result.returncode, (folder / "twice").exists()), (2, False), "a rank that comes twice")
+    assert b"both have rank 0" in result.stderr, result.stderr
+
+
+main()

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Clocks and stragglers of jobs whose truth is known: times are made on one clock, and told by others. */
+#include "test/unit/fixtures/fold_fixture.h"
+
+#include <math.h>
+
+#include "tools/ranks/job/job.h"
+
+#define STEP_NS 100000000
+#define TRANSFER_NS 200000
+
+static char path[] = "/tmp/torsh-job-test-XXXXXX";
+
+struct world {
+	uint32_t n_ranks, n_steps;
+	int64_t offset_ns[64]; /* what a rank's clock shows more than the true time */
+	double drift[64]; /* ns a ns */
+	uint64_t jitter_ns; /* entering, leaving */
+	uint32_t late_rank;
+	uint64_t late_ns;
+	enum fold_lead late_by;
+};
+
+static int64_t shown(const struct world *world, uint32_t rank, int64_t true_ns)
+{
+	return true_ns + world->offset_ns[rank] + (int64_t)(world->drift[rank] * (double)true_ns);
+}
+
+static void add_step(const struct world *world, Torsh__FoldRank **rows, uint32_t step,
+		     uint64_t *random)
+{
+	int64_t entered[64], last = 0;
+
+	for (uint32_t i = 0; i < world->n_ranks; i++) {
+		entered[i] = STEP_NS * (int64_t)(step + 1) +
+			     (int64_t)random_below(random, world->jitter_ns + 1);
+		if (world->late_ns && i == world->late_rank)
+			entered[i] += (int64_t)world->late_ns;
+		last = entered[i] > last ? entered[i] : last;
+	}
+	for (uint32_t i = 0; i < world->n_ranks; i++) {
+		int64_t left =
+			last + TRANSFER_NS + (int64_t)random_below(random, world->jitter_ns + 1);
+		uint64_t leads[N_FOLD_LEADS] = {
+			[FOLD_LEAD_compute_ns] = STEP_NS / 2, [FOLD_LEAD_operators] = 100};
+
+		if (world->late_ns && i == world->late_rank)
+			leads[world->late_by] += world->late_ns;
+		fixture_sample(rows[i], step, shown(world, i, entered[i]),
+			       (uint64_t)(shown(world, i, left) - shown(world, i, entered[i])),
+			       leads);
+	}
+}
+
+static struct job *read_world(const struct world *world, uint64_t *random)
+{
+	struct fold *fold = torsh_fold_create();
+	struct fold_writer *writer = torsh_fold_write(path);
+	Torsh__FoldRank *rows[64];
+	struct job *job;
+	char error[256] = "";
+
+	for (uint32_t i = 0; i < world->n_ranks; i++)
+		rows[i] = fixture_row(i, world->offset_ns[i] || world->drift[i] ? i + 2 : 1);
+	for (uint32_t step = 0; step < world->n_steps; step++)
+		add_step(world, rows, step, random);
+	for (uint32_t i = 0; i < world->n_ranks; i++) {
+		fixture_settle(rows[i]);
+		torsh_fold_write_rank(writer, rows[i]);
+		torsh_rank_row_free(rows[i]);
+	}
+	torsh_fold_write_end(writer, fold);
+	torsh_fold_destroy(fold);
+	job = torsh_job_read(path, error, sizeof(error));
+	assert_non_null(job);
+	return job;
+}
+
+/* Returns how far the job's idea of a rank's time is from the truth, at a true time. */
+static double error_of(const struct job *job, const struct world *world, uint32_t rank,
+		       int64_t true_ns)
+{
+	int64_t of = torsh_job_time(job, rank, shown(world, rank, true_ns));
+	int64_t first = torsh_job_time(job, 0, shown(world, 0, true_ns));
+
+	return fabs((double)(of - first));
+}
+
+static void offsets_are_within_their_error(void **state)
+{
+	uint64_t random = 1;
+
+	(void)state;
+	for (int trial = 0; trial < 200; trial++) {
+		struct world world = {.n_ranks = 2 + (uint32_t)random_below(&random, 8),
+				      .n_steps = 30,
+				      .jitter_ns = random_below(&random, 3000000)};
+		struct job *job;
+
+		for (uint32_t i = 1; i < world.n_ranks; i++)
+			world.offset_ns[i] =
+				(int64_t)random_below(&random, 20000000000) - 10000000000;
+		job = read_world(&world, &random);
+		for (uint32_t i = 1; i < world.n_ranks; i++) {
+			const struct job_clock *clock = &job->clocks[job->ranks[i].clock];
+
+			assert_true(clock->is_known);
+			assert_true(error_of(job, &world, i, STEP_NS * 3) <=
+				    (double)clock->error_ns);
+			assert_true(clock->error_ns <= world.jitter_ns + TRANSFER_NS + 1);
+		}
+		torsh_job_free(job);
+	}
+}
+
+/* hw-native-sys/simpler #2099: a raw offset of 11.56 s where the ranks were 1.6 ms apart. */
+static void a_raw_offset_is_no_skew(void **state)
+{
+	struct world world = {.n_ranks = 2,
+			      .n_steps = 40,
+			      .offset_ns = {0, 11560000000},
+			      .late_rank = 1,
+			      .late_ns = 1600000};
+	uint64_t random = 7;
+	struct job *job = read_world(&world, &random);
+
+	(void)state;
+	assert_true(job->clocks[1].error_ns < 1600000);
+	for (size_t i = 0; i < job->n_verdicts; i++) {
+		if (job->verdicts[i].is_judged)
+			assert_true(job->verdicts[i].cost_ns < 3200000);
+	}
+	torsh_job_free(job);
+}
+
+static void drift_of_50_ppm_is_found(void **state)
+{
+	struct world world = {.n_ranks = 4,
+			      .n_steps = 600,
+			      .offset_ns = {0, 5000, -70000000, 1},
+			      .drift = {0, 50e-6, -50e-6, 0},
+			      .jitter_ns = 100000};
+	uint64_t random = 11;
+	struct job *job = read_world(&world, &random);
+
+	(void)state;
+	for (uint32_t i = 1; i < 3; i++) {
+		const struct job_clock *clock = &job->clocks[job->ranks[i].clock];
+
+		assert_true(clock->has_drift);
+		assert_true(fabs(clock->drift + world.drift[i]) < 10e-6);
+		for (uint32_t step = 0; step < world.n_steps; step += 50)
+			assert_true(error_of(job, &world, i, STEP_NS * (int64_t)(step + 1)) <=
+				    (double)clock->error_ns + 1);
+	}
+	assert_false(job->clocks[job->ranks[3].clock].has_drift);
+	torsh_job_free(job);
+}
+
+static void nobody_is_late_within_the_error(void **state)
+{
+	struct world world = {.n_ranks = 2,
+			      .n_steps = 100,
+			      .offset_ns = {0, 3000000},
+			      .late_rank = 1,
+			      .late_ns = TRANSFER_NS / 4};
+	uint64_t random = 2;
+	struct job *job = read_world(&world, &random);
+
+	(void)state;
+	assert_int_equal(job->n_ties, job->n_verdicts);
+	assert_int_equal(job->n_stragglers, 0);
+	torsh_job_free(job);
+}
+
+static void jobs_without_a_straggler_have_none(void **state)
+{
+	uint64_t random = 21;
+	size_t n = 0;
+
+	(void)state;
+	for (int trial = 0; trial < 400; trial++) {
+		struct world world = {.n_ranks = 2 + (uint32_t)random_below(&random, 30),
+				      .n_steps = 20 + (uint32_t)random_below(&random, 100),
+				      .jitter_ns = STEP_NS / 2};
+		struct job *job = read_world(&world, &random);
+
+		n += job->n_stragglers;
+		torsh_job_free(job);
+	}
+	/* By 3.5 standard errors about one rank in 4,000, of some 7,000 here. */
+	assert_true(n <= 6);
+}
+
+static void planted_stragglers_are_found_with_their_cause(void **state)
+{
+	static const struct {
+		enum fold_lead lead;
+		enum job_cause_kind kind;
+	} kinds[] = {{FOLD_LEAD_gc_ns, CAUSE_GC},
+		     {FOLD_LEAD_data_ns, CAUSE_DATA_LOADING},
+		     {FOLD_LEAD_compute_ns, CAUSE_SLOW_COMPUTE},
+		     {FOLD_LEAD_python_ns, CAUSE_PYTHON}};
+	uint64_t random = 4;
+
+	(void)state;
+	for (size_t i = 0; i < 80; i++) {
+		struct world world = {.n_ranks = 3 + (uint32_t)random_below(&random, 60),
+				      .n_steps = 30,
+				      .jitter_ns = STEP_NS / 50,
+				      .late_ns = STEP_NS / 8,
+				      .late_by = kinds[i % 4].lead};
+		struct job *job;
+
+		world.late_rank = (uint32_t)random_below(&random, world.n_ranks);
+		job = read_world(&world, &random);
+		assert_int_equal(job->n_stragglers, 1);
+		assert_int_equal(job->ranks[job->stragglers[0].rank].number, world.late_rank);
+		/* The first step is left out. */
+		assert_int_equal(job->stragglers[0].times_last, world.n_steps - 1);
+		assert_true(fabs((double)job->stragglers[0].cost_ns / (world.n_steps - 1) -
+				 (double)world.late_ns) < STEP_NS / 50);
+		assert_int_equal(job->stragglers[0].n_causes, 1);
+		assert_int_equal(job->stragglers[0].causes[0].kind, kinds[i % 4].kind);
+		torsh_job_free(job);
+	}
+}
+
+static int make_file(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	close(fd);
+	return fd < 0;
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(offsets_are_within_their_error),
+		cmocka_unit_test(a_raw_offset_is_no_skew),
+		cmocka_unit_test(drift_of_50_ppm_is_found),
+		cmocka_unit_test(nobody_is_late_within_the_error),
+		cmocka_unit_test(jobs_without_a_straggler_have_none),
+		cmocka_unit_test(planted_stragglers_are_found_with_their_cause),
+	};
+
+	return cmocka_run_group_tests(tests, make_file, remove_file);
+}

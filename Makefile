@@ -91,7 +91,11 @@ GEN_HEADERS := $(GEN_SOURCES:.c=.h)
 GEN_INCLUDE := $(addprefix -I,$(GEN) $(patsubst %/,%,$(sort $(dir $(GEN_SOURCES)))))
 GEN_OBJECTS := $(GEN_SOURCES:.c=.o) $(GEN)/default_suppressions.o $(GEN)/html_page.o
 TOOL_MAINS := tools/torsh.c tools/torsh-writer.c
-TOOL_SOURCES := $(filter-out $(TOOL_MAINS),$(call files_below,tools agent/wire,.c))
+# Built where an MPI is: its compiler knows the rest.
+MPICC := $(shell command -v mpicc 2>/dev/null)
+MPI_MAIN := tools/torsh-mpi.c
+MPI_BINARY := $(if $(MPICC),$(BUILD)/torsh-mpi)
+TOOL_SOURCES := $(filter-out $(TOOL_MAINS) $(MPI_MAIN),$(call files_below,tools agent/wire,.c))
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
 TOOL_LIB := $(BUILD)/libtorshtools.a
 TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
@@ -112,7 +116,7 @@ say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )
 
 all: agent tools man ## build the agent, the writer, the torsh command and its manual (the default)
 agent: $(AGENT)
-tools: $(TOOL_BINARIES) $(TOOL_LIB)
+tools: $(TOOL_BINARIES) $(TOOL_LIB) $(MPI_BINARY)
 
 # Names the missing packages before the compiler fails.
 needs:
@@ -188,6 +192,9 @@ $(TOOL_LIB): $(TOOL_OBJECTS) $(GEN_OBJECTS)
 
 $(TOOL_BINARIES): $(BUILD)/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB)
 	$(call say,link,$@)$(CC) $(SANITIZE_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
+
+$(BUILD)/torsh-mpi: $(MPI_MAIN) $(TOOL_LIB) $(BUILD)/flags
+	$(call say,mpicc,$<)$(MPICC) $(TOOL_CFLAGS) $(CFLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
 include tools/export/html/html.mk
 include tools/man/man.mk

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A fold that was cut, damaged or made up. Checksums are passed over: its messages are read, too. */
+/* A fold that was cut or made up. Checksums are passed over: its messages are read, too. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Folds merge to the same bytes in every order and tree, to the right sums, and bad ones are refused. */
+/* Folds merge to the same bytes in every tree, to the right sums, and bad ones are refused. */
 #include "test/unit/fixtures/fold_fixture.h"
 
 #include "tools/ranks/fold/fold_merge.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Clocks and stragglers of jobs whose truth is known: times are made on one clock, and told by others. */
+/* Clocks and stragglers of jobs whose truth is known: each rank has a clock of its own. */
 #include "test/unit/fixtures/fold_fixture.h"
 
 #include <math.h>

@@ -31,6 +31,7 @@ begins.
 import ctypes
 
 from torsh._memory import configure, current_bytes, export, leaks_since, memory, pause, peak_bytes, reset_peak, resume, snapshot
+from torsh._ranks import ranks
 from torsh._recording import Recording, RecordingError
 
 TYPE_CHECKING = False  # as in typing, without importing it
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_there", "range", "range_push", "range_pop", "range_start", "range_end", "mark", "scalar", "counter",
            "histogram", "step", "request", "configure", "current_bytes", "export", "leaks_since", "memory", "pause", "peak_bytes",
-           "reset_peak", "resume", "snapshot", "Recording", "RecordingError"]
+           "ranks", "reset_peak", "resume", "snapshot", "Recording", "RecordingError"]
 
 _UNNUMBERED = 2**64 - 1
 _SCALAR, _COUNTER, _SAMPLE = 0, 1, 2

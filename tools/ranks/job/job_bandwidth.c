@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Bytes on the bus by collective and size, as nccl-tests define them (doc/PERFORMANCE.md): what each
- * rank's link has to carry. The time is from when the last rank entered until the first one left.
+ * Bytes on the bus by collective and size, as nccl-tests define them (doc/PERFORMANCE.md): what
+ * each rank's link has to carry. The time is from when the last rank entered until the first one
+ * left.
  */
 #include <stdlib.h>
 

@@ -13,12 +13,12 @@
 #define LEAST_CAUSE 0.1 /* of what made it late */
 #define MORE_OPERATORS 1.1 /* times as many as the others */
 /*
- * What one costs at least, with what is done for it: a fault is an exception and a page to clear,
- * an allocation the object that is made of it.
+ * What one costs at most, with what is done for it, also where others use the CPU: a fault is an
+ * exception, in a virtual machine two, and a page to clear; an allocation the object made of it.
  */
-#define FAULT_NS 500.0
-#define ALLOCATION_NS 100.0
-#define LEAST_EXPLAINED 0.1 /* of the time, by that */
+#define FAULT_NS 10000.0
+#define ALLOCATION_NS 1000.0
+#define LEAST_EXPLAINED 0.5 /* of the time, by that */
 #define LEAST_RATIO 1.25 /* to the other ranks */
 
 const char *const torsh_job_cause_names[N_JOB_CAUSES] = {

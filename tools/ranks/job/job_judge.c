@@ -5,7 +5,7 @@
 #include "tools/base/die.h"
 #include "tools/ranks/job/job.h"
 
-/* Steps that are left out at the begin, if the ranks have steps: what is set up there is late once. */
+/* Steps that are left out at the begin: what is set up there is late once. */
 #define WARM_UP_STEPS 1u
 
 static int compare_times(const void *a, const void *b)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Collectives as PyTorch reports them. The operator c10d::allreduce_ has group, sizes and when the
- * program asked. The work that it starts ("gloo:all_reduce", an asynchronous range of PyTorch's)
- * ends when the collective has; gloo runs it in a thread of its own, one after the other. Its end may
- * be stamped late where that thread waits for a CPU. With NCCL the kernels that the operator
- * launched have the times.
+ * program issued it. The work that it starts ("gloo:all_reduce", an asynchronous range of
+ * PyTorch's) ends when the collective has; gloo runs it in a thread of its own, one after the
+ * other. Its end may be stamped late where that thread waits for a CPU. With NCCL the kernels that
+ * the operator launched have the times.
  */
 #ifndef TORSH_RANKS_MAKE_C10D_SOURCE_H
 #define TORSH_RANKS_MAKE_C10D_SOURCE_H

@@ -28,7 +28,9 @@ void torsh_call_paths_start(struct call_paths *paths, struct fold *fold,
 /* Free it; the nodes stay. */
 void torsh_call_paths_end(struct call_paths *paths);
 
-/* Returns the node of n frames, innermost first. only_python: of those of Python, if there is one. */
+/*
+ * Returns the node of n frames, innermost first. only_python: of those of Python, if there is one.
+ */
 uint32_t torsh_call_path_frames(struct call_paths *paths, const struct frame *const *frames,
 				size_t n, bool only_python);
 

@@ -19,7 +19,7 @@ struct rank_collective {
 	uint64_t bytes; /* what this rank sends or receives, the larger of the two */
 	uint32_t group_size; /* 0: unknown */
 	uint32_t flags; /* enum fold_sample_flag */
-	uint64_t issued_ns; /* the program asked for it */
+	uint64_t issued_ns; /* the program called it */
 	uint64_t entered_ns; /* it began: with FOLD_SAMPLE_ON_DEVICE its kernel did */
 	uint64_t end_ns; /* with FOLD_SAMPLE_ENDS; else 0 */
 	uint64_t n_operators; /* that the process had called before */

@@ -18,6 +18,7 @@ HOSTILE = BUILD / "test/hostile"
 MEMORY_BYTES, CPU_S = 1 << 30, 10
 READERS = (("leaks",), ("report",), ("peak",), ("regions",), ("ops",), ("steps",), ("kernels",), ("check", "--max-leak", "1"),
            ("tensors",), ("modules",), ("dump",), ("whatif", "--batch", "2x", "--allocator", "expandable_segments"), ("whatif",), ("rss",),
+           ("ranks",),
            *(("export", "--format", name) for name in ("pprof", "speedscope", "folded", "profile", "chrome", "perfetto", "csv",
                                                           "tensorboard", "sqlite", "json", "memory", "part", "html")))
 

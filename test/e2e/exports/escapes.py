@@ -32,6 +32,7 @@ READERS = {
     "tensors": [[]],
     "whatif": [[]],
     "rss": [[], ["--at", "end"]],
+    "ranks": [[]],
     "regions": [[]],
     "dump": [[]],
     "check": [["--max-leak", "1"], ["--max-peak", "1", "--max-device-peak", "1", "--max-device-time", "1us"]],

@@ -16,7 +16,7 @@ from harness import *  # noqa: E402,F403
 from schema import expect_fits  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
-PROGRAM = ROOT / "test/lib/ranks_job.py"
+PROGRAM = ROOT / "test/python/ranks/ranks_job.py"
 STEPS = 40
 LATE = 1
 WITHOUT_HEAP = "torch,python"

@@ -129,7 +129,8 @@ static void merge(const struct arguments *arguments, int process, int n_processe
 	size_t n = arguments->inputs.n, first = n * (size_t)process / (size_t)n_processes,
 	       next = n * ((size_t)process + 1) / (size_t)n_processes;
 	struct fold_inputs share = {.paths = arguments->inputs.paths + first, .n = next - first};
-	char *directory = torsh_need_text("%s/torsh-mpi-XXXXXX", folder && *folder ? folder : "/tmp");
+	char *directory =
+		torsh_need_text("%s/torsh-mpi-XXXXXX", folder && *folder ? folder : "/tmp");
 	char *own, *received;
 
 	if (!mkdtemp(directory))

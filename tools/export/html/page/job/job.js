@@ -39,7 +39,7 @@ function heatPanel(job) {
 	if (!most)
 		return null;
 	const width = LABEL_WIDTH + CELL * Math.max(...rows.map((row) => row.length)), slow = new Set(job.stragglers.map((straggler) => straggler.rank));
-	const cells = rows.flatMap((row, y) => row.map((ns, x) => ns ? svg("rect", {x: LABEL_WIDTH + x * CELL, y: y * CELL, width: CELL - 1, height: CELL - 1, class: "bar", "fill-opacity": Math.ceil(ns / most * SHADES) / SHADES},
+	const cells = rows.flatMap((row, y) => row.map((ns, x) => ns ? svg("rect", {x: LABEL_WIDTH + x * CELL, y: y * CELL, width: CELL - 1, height: CELL - 1, fill: "currentColor", "fill-opacity": Math.ceil(ns / most * SHADES) / SHADES},
 		svg("title", {}, `${rankText(job.ranks[y].rank)}, ${per > 1 ? `steps ${x * per} to ${(x + 1) * per - 1}` : `step ${x}`}: ${time(ns)}`)) : null));
 	const labels = rows.map((_, y) => svg("text", {x: 0, y: y * CELL + CELL - 3, "font-size": 11, fill: "currentColor", "font-weight": slow.has(job.ranks[y].rank) ? "bold" : "normal"}, rankText(job.ranks[y].rank)));
 	return panel("heat", "Ranks by steps", `a step without exposed communication, up to ${time(most)}`,

@@ -9,6 +9,7 @@
 
 #include "agent/process/clocks.h"
 #include "agent/process/config.h"
+#include "agent/process/identity.h"
 #include "agent/process/paths.h"
 #include "agent/process/process.h"
 #include "agent/producer/counter.h"
@@ -121,17 +122,29 @@ static void describe_arguments(struct channel *channel)
 		torsh_sys_munmap(arguments, ARGUMENTS_MAX + 1);
 }
 
+static void describe_identity(struct channel *channel)
+{
+	struct text text = torsh_text_map(IDENTITY_BYTES);
+
+	torsh_identity_put(&text, torsh_config.labels);
+	if (text.length)
+		channel->header->identity =
+			torsh_channel_add_text(channel, text.bytes, text.length);
+	torsh_text_unmap(&text);
+}
+
 __attribute__((noinline)) void torsh_channel_header_describe(struct channel *channel)
 {
 	size_t boot_bytes;
 	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(),
-		   *rank = torsh_config_rank(), *program = torsh_agent_program();
+		   *rank = torsh_identity_rank(), *program = torsh_agent_program();
 
 	channel->header->program = torsh_channel_add_text(channel, program, strlen(program));
 	describe_arguments(channel);
 	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
 	if (rank)
 		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
+	describe_identity(channel);
 	if (problem)
 		torsh_channel_note(channel, problem);
 	if (!torsh_paths_has_proc())

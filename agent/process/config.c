@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "agent/process/identity.h"
 #include "agent/process/text_buffer.h"
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"
@@ -46,6 +47,14 @@ static int parse_flag(const char *value, bool *flag)
 static int parse_words(const char *value, const char **words)
 {
 	*words = *value ? value : NULL;
+	return 0;
+}
+
+static int parse_labels(const char *value, const char **labels)
+{
+	if (!torsh_identity_are_labels(value))
+		return -1;
+	*labels = value;
 	return 0;
 }
 
@@ -446,20 +455,6 @@ void torsh_config_read(char *const *environment)
 		torsh_config.heap_rate = 0;
 }
 
-const char *torsh_config_rank(void)
-{
-	static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID",
-					    "PMI_RANK"};
-
-	for (size_t i = 0; i < N_NAMES(names); i++) {
-		const char *rank = getenv(names[i]);
-
-		if (rank && *rank)
-			return rank;
-	}
-	return NULL;
-}
-
 void torsh_config_expand(const char *pattern, const char *program, struct text *out)
 {
 	struct timespec now = {0};
@@ -479,7 +474,7 @@ void torsh_config_expand(const char *pattern, const char *program, struct text *
 			torsh_text_put(out, program);
 			break;
 		case 'r':
-			torsh_text_put(out, torsh_config_rank() ? torsh_config_rank() : "0");
+			torsh_text_put(out, torsh_identity_rank() ? torsh_identity_rank() : "0");
 			break;
 		case 'h':
 			torsh_text_put(out, uname(&host) ? "unknown" : host.nodename);

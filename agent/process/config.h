@@ -62,6 +62,7 @@ struct config {
 	uint64_t checkpoint_ns; /* between two checkpoints of the recording; 0: none */
 	const char *output, *filter, *suppress, *session; /* NULL: not set */
 	const char *export_formats; /* as given, comma-separated; NULL: none */
+	const char *labels; /* "name=value,..."; NULL: none */
 };
 
 extern struct config torsh_config;
@@ -71,12 +72,6 @@ extern struct config torsh_config;
  * this process belongs to a session: its first process has printed them.
  */
 void torsh_config_read(char *const *environment);
-
-/*
- * The rank of this process from the launcher's variables, as text in the environment; NULL without
- * one.
- */
-const char *torsh_config_rank(void);
 
 /* Append pattern to out with %p %n %r %h %t expanded. program is a base name. */
 void torsh_config_expand(const char *pattern, const char *program, struct text *out);

@@ -231,6 +231,7 @@ static int copy_tables(struct channel *channel, const struct channel *parent)
 	atomic_store_explicit(&to->text_used, text_used, memory_order_relaxed);
 	to->program = from->program;
 	to->rank = from->rank;
+	to->identity = from->identity;
 	to->arguments = from->arguments;
 	to->allocator = from->allocator;
 	to->forked_from = from->pid;

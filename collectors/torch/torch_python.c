@@ -216,7 +216,10 @@ static uint32_t take_line(const char **text)
 	return torsh_label(line, n);
 }
 
-/* "number of ranks, number, name, description, backend, ranks", one per line. */
+/*
+ * "number of ranks, number, own rank + 1, is it the default group, name, description, backend,
+ * ranks", one per line.
+ */
 static void *call_report_group(void *self, void *lines)
 {
 	struct event event = {.id = EVENT_PROCESS_GROUP};
@@ -227,6 +230,8 @@ static void *call_report_group(void *self, void *lines)
 	(void)self;
 	group->n_ranks = (uint32_t)strtoul(text_of(lines), &rest, 10);
 	group->number = (uint32_t)strtoul(rest, &rest, 10);
+	group->own_rank = (uint32_t)strtoul(rest, &rest, 10);
+	group->is_world = (uint32_t)strtoul(rest, &rest, 10);
 	if (!is_on() || *rest != '\n')
 		return boolean(0);
 	text = rest + 1;

@@ -180,8 +180,9 @@ def report(c10d, group, ranks):
     names = getattr(c10d._world, "pg_names", {}).get(group, ""), getattr(group, "group_desc", "")
     backend = getattr(c10d._world, "pg_map", {}).get(group, ("",))[0]
     shown = ranks if len(ranks) <= MOST_RANKS else ranks[:MOST_RANKS] + ["..."]
-    report_group("\n".join([str(len(ranks)), str(number)] + [one_line(text) for text in (*names, backend)]
-                         + [",".join(map(str, shown))]))
+    is_world = group is getattr(getattr(c10d, "GroupMember", None), "WORLD", None)
+    report_group("\n".join([str(count) for count in (len(ranks), number, group.rank() + 1, int(is_world))]
+                         + [one_line(text) for text in (*names, backend)] + [",".join(map(str, shown))]))
 
 
 MOST_RANKS = 64

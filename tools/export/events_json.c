@@ -424,6 +424,7 @@ static void put_processes(struct json_writer *json, const struct trace *trace)
 		torsh_json_put_u64(json, "parent_pid", process->parent_pid);
 		torsh_json_put_text(json, "program", process->program);
 		torsh_json_put_text(json, "rank", process->rank);
+		torsh_identity_put_json(json, &process->identity);
 		torsh_json_put_u64(json, "start_ns", process->start_ns);
 		torsh_json_end_object(json);
 	}

@@ -178,6 +178,7 @@ static void take_process(struct recorded_process *process, const Torsh__Process 
 	process->ran_exit_handlers = row->ran_exit_handlers;
 	torsh_load_text(&process->allocator, row->allocator);
 	torsh_load_text(&process->rank, row->rank);
+	torsh_identity_load(&process->identity, row->identity);
 	torsh_load_text(&process->lsan_suppressions, row->lsan_suppressions);
 	torsh_load_text(&process->clock, row->clock);
 	set_texts(&process->notes, &process->n_notes, row->notes, row->n_notes);

@@ -69,6 +69,7 @@ static void destroy_process(struct recorded_process *process)
 	free_texts(process->arguments, process->n_arguments);
 	free(process->allocator);
 	free(process->rank);
+	torsh_identity_free(&process->identity);
 	free(process->lsan_suppressions);
 	free(process->not_followed);
 	free(process->clock);

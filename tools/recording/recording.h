@@ -19,6 +19,7 @@
 #include "tools/base/containers/row_index.h"
 #include "tools/base/containers/usage_list.h"
 #include "tools/recording/estimate.h"
+#include "tools/recording/identity/identity.h"
 #include "tools/recording/memory/recorded_account.h"
 #include "tools/recording/memory/recorded_holders.h"
 #include "tools/recording/totals.h"
@@ -294,7 +295,8 @@ struct recorded_process {
 	int32_t end_code;
 	char *allocator, *clock;
 	char *lsan_suppressions; /* rules that the program defines; NULL: none */
-	char *rank; /* NULL: no launcher set one */
+	char *rank; /* NULL: neither a launcher nor torch.distributed set one */
+	struct recorded_identity identity;
 	/*
 	 * why it was not recorded: then only its identity, its times and its end are known; else
 	 * NULL

@@ -221,6 +221,7 @@ void torsh_parts_begin_process(struct json_writer *json, const struct recorded_p
 	torsh_json_put_text(json, "program", process->program);
 	emit_texts(json, "arguments", process->arguments, process->n_arguments);
 	emit_rank(json, process->rank);
+	torsh_identity_put_json(json, &process->identity);
 	torsh_json_put_u64(json, "start_ns", process->start_ns);
 	torsh_json_put_known(json, "end_ns",
 			     process->has_end_ns &&

@@ -103,13 +103,13 @@ static void print_process(const struct tree *tree, size_t i)
 {
 	const struct recorded_process *process = tree->lines[i].process;
 	const struct leaks_process *leaks = tree->lines[i].leaks;
+	char *place = torsh_identity_text(process->rank, &process->identity);
 	char text[SIZE_TEXT_BYTES], end[32];
 
 	print_arguments(tree->out, process);
 	fprintf(tree->out, " (pid %" PRIu32, process->pid);
-	if (process->rank)
-		fprintf(tree->out, ", rank %s", process->rank);
-	fprintf(tree->out, "): from %s", torsh_size_duration(process->start_ns, text));
+	fprintf(tree->out, "%s): from %s", place, torsh_size_duration(process->start_ns, text));
+	free(place);
 	torsh_recording_end_name(process, end, sizeof(end));
 	if (process->has_end_ns && process->end != TORSH__PROCESS__END_KIND__RUNNING)
 		fprintf(tree->out, " to %s", torsh_size_duration(process->end_ns, text));

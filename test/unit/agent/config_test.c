@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "agent/process/identity.h"
 #include "agent/process/text_buffer.h"
 
 static char printed[16384];
@@ -326,6 +327,44 @@ static void patterns_expand(void **state)
 	unsetenv("RANK");
 }
 
+static void labels_are_texts_with_different_names(void **state)
+{
+	static const char *const good[] = {"a=1", "model=llama,run=17", "a-b.c_D=x y=z"};
+	static const char *const bad[] = {"",	     "a",     "a=",   "=1",    "a=1,",
+					  "a=1,a=2", "a b=1", ",a=1", "a=1\n", "b=1,ab=2,b=3"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_true(torsh_identity_are_labels(good[i]));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(torsh_identity_are_labels(bad[i]));
+	assert_true(torsh_identity_are_labels("ab=1,b=2,a=3"));
+}
+
+static void the_innermost_launcher_describes_the_process(void **state)
+{
+	static const char expected[] =
+		"launcher=openmpi\0world_size=4\0local_rank=1\0label.a=1\0label.b=2";
+	char buffer[256];
+	struct text text = TEXT_IN(buffer);
+
+	(void)state;
+	setenv("SLURM_PROCID", "0", 1);
+	setenv("SLURM_NODEID", "0", 1);
+	setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+	setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+	setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+	torsh_identity_put(&text, "a=1,b=2");
+	assert_string_equal(torsh_identity_rank(), "3");
+	assert_int_equal(text.length, sizeof(expected));
+	assert_memory_equal(buffer, expected, sizeof(expected));
+	unsetenv("SLURM_PROCID");
+	unsetenv("SLURM_NODEID");
+	unsetenv("OMPI_COMM_WORLD_RANK");
+	unsetenv("OMPI_COMM_WORLD_SIZE");
+	unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+}
+
 static void text_that_does_not_fit_is_cut_and_ended(void **state)
 {
 	char buffer[8];
@@ -343,6 +382,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_set_is_the_documented_default, restore_defaults),
 		cmocka_unit_test_setup(values_are_taken, restore_defaults),
+		cmocka_unit_test(labels_are_texts_with_different_names),
+		cmocka_unit_test(the_innermost_launcher_describes_the_process),
 		cmocka_unit_test_setup(a_schedule_is_taken_in_any_order, restore_defaults),
 		cmocka_unit_test_setup(every_block_is_recorded_until_samples_are_requested,
 				       restore_defaults),

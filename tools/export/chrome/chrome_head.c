@@ -238,17 +238,22 @@ static void put_devices(struct json_writer *json, const struct trace *trace)
 /* A process without a launcher's rank is the only one of its run. */
 static void put_distributed(struct json_writer *json, const struct trace *trace)
 {
+	const struct recorded_identity *identity = NULL;
 	uint32_t rank = 0;
 	bool has_rank = false;
 
-	for (size_t i = 0; i < trace->n_processes && !has_rank; i++)
+	for (size_t i = 0; i < trace->n_processes && !has_rank; i++) {
 		has_rank = torsh_recording_rank(trace->processes[i]->rank, &rank);
+		identity = &trace->processes[i]->identity;
+	}
 	/* HTA finds the rank by this text, with its blank, in the first bytes of the file. */
 	torsh_json_begin_with(json, "distributedInfo", true, &rank_member);
 	torsh_json_put_u64(json, "rank", rank);
 	torsh_json_set_layout(json, &torsh_json_compact);
 	if (!has_rank)
 		torsh_json_put_u64(json, "world_size", 1);
+	else if (identity->has_world_size)
+		torsh_json_put_u64(json, "world_size", identity->world_size);
 	torsh_json_end_object(json);
 }
 

@@ -187,6 +187,8 @@ static void put_process(struct html_page *page, const struct recorded_process *p
 	torsh_html_put_text(page, "program", process->program);
 	put_texts(page, "arguments", process->arguments, process->n_arguments);
 	torsh_json_put_known(json, "rank", has_rank, rank);
+	torsh_json_put_known(json, "world_size", process->identity.has_world_size,
+			     process->identity.world_size);
 	torsh_json_put_u64(json, "start_ns", process->start_ns);
 	put_end(page, process);
 	torsh_html_put_text(page, "allocator", process->allocator);

@@ -108,7 +108,8 @@ static void put_process(struct profile_json *profile)
 	torsh_json_put_text(json, "host", profile->trace->recording->host);
 	torsh_json_put_u64(json, "pid", process->pid);
 	torsh_json_put_known(json, "rank", has_rank, rank);
-	torsh_json_put_null(json, "world_size");
+	torsh_json_put_known(json, "world_size", process->identity.has_world_size,
+			     process->identity.world_size);
 	torsh_json_put_null(json, "batch");
 	torsh_json_put_known(json, "steps", has_steps, has_steps ? of->steps.n : 0);
 }
@@ -432,8 +433,6 @@ void torsh_profile_put_unmeasured(struct profile_json *profile)
 {
 	static const struct missing always[] = {
 		{"capture_metadata.driver_version", "it was not recorded"},
-		{"capture_metadata.world_size",
-		 "of launchers' variables only the rank is recorded"},
 		{"capture_metadata.batch", "it is unknown which size of a tensor is the batch"},
 		{"capture_metadata.overhead_ns", "it was not measured in this run"},
 	};
@@ -451,6 +450,9 @@ void torsh_profile_put_unmeasured(struct profile_json *profile)
 		{"operators[].kernels[].waves_per_sm", "the devices' properties were not recorded"},
 		{"capture_metadata.device_name", "the devices' properties were not recorded"},
 	};
+	static const struct missing without_world = {
+		"capture_metadata.world_size",
+		"neither a launcher nor torch.distributed set it in the process"};
 	static const struct missing without_torch = {
 		"capture_metadata.torch_version", "no PyTorch with Python was seen in the process"};
 	struct json_writer *json = &profile->json;
@@ -463,6 +465,8 @@ void torsh_profile_put_unmeasured(struct profile_json *profile)
 			    sizeof(without_counters) / sizeof(*without_counters));
 	if (!has_devices(profile->trace))
 		put_missing(json, without_device, sizeof(without_device) / sizeof(*without_device));
+	if (!main_process(profile)->identity.has_world_size)
+		put_missing(json, &without_world, 1);
 	if (!find_fact(profile, "torch_version"))
 		put_missing(json, &without_torch, 1);
 	torsh_json_end_array(json);

@@ -146,6 +146,28 @@ static void insert_steps(struct sqlite *sqlite, const struct recorded_process *p
 	}
 }
 
+static void bind_identity(struct database *database, const struct recorded_identity *identity)
+{
+	torsh_database_known(database, identity->has_world_size, identity->world_size);
+	torsh_database_known(database, identity->has_local_rank, identity->local_rank);
+	torsh_database_known(database, identity->has_local_world_size, identity->local_world_size);
+	torsh_database_known(database, identity->has_node_rank, identity->node_rank);
+	torsh_database_text(database, identity->launcher);
+	torsh_database_text(database, identity->role);
+	torsh_database_text(database, identity->job);
+}
+
+static void insert_labels_of_run(struct database *database, const struct recorded_process *process)
+{
+	for (size_t i = 0; i < process->identity.n_labels; i++) {
+		torsh_database_fill(database, INSERT_RUN_LABEL);
+		torsh_database_number(database, process->number);
+		torsh_database_text(database, process->identity.label_names[i]);
+		torsh_database_text(database, process->identity.label_values[i]);
+		torsh_database_insert(database);
+	}
+}
+
 static void insert_process(struct sqlite *sqlite, const struct recorded_process *process)
 {
 	struct database *database = &sqlite->database;
@@ -158,7 +180,9 @@ static void insert_process(struct sqlite *sqlite, const struct recorded_process 
 	torsh_database_text(database, process->rank);
 	torsh_database_number(database, process->start_ns);
 	torsh_database_known(database, process->has_end_ns, process->end_ns);
+	bind_identity(database, &process->identity);
 	torsh_database_insert(database);
+	insert_labels_of_run(database, process);
 	insert_threads(database, process);
 	insert_steps(sqlite, process);
 }

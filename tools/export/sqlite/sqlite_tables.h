@@ -14,8 +14,11 @@
 	"CREATE TABLE processes (\n"                                                                                        \
 	"  id INTEGER PRIMARY KEY, -- `process` in the other tables\n"                                                      \
 	"  pid INTEGER, parent_pid INTEGER, program TEXT,\n"                                                                \
-	"  rank TEXT, -- as set by the launcher; NULL: not set\n"                                                           \
-	"  start_ns INTEGER, end_ns INTEGER);\n"                                                                            \
+	"  rank TEXT, -- as set by the launcher or torch.distributed; NULL: not set\n"                                      \
+	"  start_ns INTEGER, end_ns INTEGER,\n"                                                                             \
+	"  world_size INTEGER, local_rank INTEGER, local_world_size INTEGER, node_rank INTEGER,\n"                          \
+	"  launcher TEXT, role TEXT, job TEXT);\n"                                                                          \
+	"CREATE TABLE run_labels (process INTEGER, name TEXT, value TEXT); -- TORSH_PROFILER_LABELS\n"                      \
 	"CREATE TABLE threads (process INTEGER, id INTEGER, -- `thread` in the other tables\n"                              \
 	"  tid INTEGER, name TEXT, PRIMARY KEY (process, id));\n"                                                           \
 	"CREATE TABLE labels ( -- texts of the program: names, inputs, domains\n"                                           \
@@ -161,7 +164,8 @@
 /* STATEMENT(NAME, table and number of its values) */
 #define STATEMENTS                                                                                            \
 	STATEMENT(META, "meta VALUES (?, ?)")                                                                 \
-	STATEMENT(PROCESS, "processes VALUES (?, ?, ?, ?, ?, ?, ?)")                                          \
+	STATEMENT(PROCESS, "processes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                     \
+	STATEMENT(RUN_LABEL, "run_labels VALUES (?, ?, ?)")                                                   \
 	STATEMENT(THREAD, "threads VALUES (?, ?, ?, ?)")                                                      \
 	STATEMENT(LABEL, "labels VALUES (?, ?, ?)")                                                           \
 	STATEMENT(STACK, "stacks VALUES (?, ?, ?, ?)")                                                        \

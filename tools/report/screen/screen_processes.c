@@ -98,11 +98,12 @@ static void print_process(const struct overview *overview, size_t i, size_t n_st
 	const struct recorded_process *process = overview->processes[i];
 	const struct leaks_process *leaks = &overview->leaks.processes[i];
 	char end[32], text[SIZE_TEXT_BYTES], heap[SIZE_TEXT_BYTES], leaked[SIZE_TEXT_BYTES];
+	char *place = torsh_identity_text(process->rank, &process->identity);
 	char *line =
-		torsh_need_text("%s (pid %" PRIu32 "%s%s): ", name_of(process), process->pid,
-				process->rank ? ", rank " : "", process->rank ? process->rank : "");
+		torsh_need_text("%s (pid %" PRIu32 "%s): ", name_of(process), process->pid, place);
 	char *details;
 
+	free(place);
 	torsh_recording_end_name(process, end, sizeof(end));
 	if (process->end == TORSH__PROCESS__END_KIND__RUNNING)
 		details = torsh_need_text("had not ended when this was recorded");

@@ -131,6 +131,8 @@ struct process_state {
 	struct device_sum devices;
 	bool has_operators, has_devices; /* it ran operators, it launched work of devices */
 	uint32_t device_thread; /* of the latest change */
+	uint32_t world_rank,
+		world_size; /* of torch.distributed's default group; rank + 1, 0: none */
 };
 
 /*

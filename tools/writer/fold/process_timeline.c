@@ -106,6 +106,10 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 		mark_tensor(state, &event->tensor);
 	if (event->id == EVENT_DEVICE_REFUSED)
 		note_refusal(state, &event->device_refused);
+	if (event->id == EVENT_PROCESS_GROUP && event->process_group.is_world) {
+		state->world_rank = event->process_group.own_rank;
+		state->world_size = event->process_group.n_ranks;
+	}
 	if (event->id == EVENT_OUT_OF_MEMORY) {
 		state->is_out_of_memory = true;
 		state->out_of_memory = (struct folded_out_of_memory){

@@ -56,7 +56,7 @@ function endBadge(process) {
 
 function processLine(data, process) {
 	const facts = [process.end_ns !== null && process.end_ns !== undefined && time(process.end_ns - process.start_ns), process.peak_bytes && `peak ${bytes(process.peak_bytes)}`,
-		process.leaked_bytes && `leaked ${bytes(process.leaked_bytes)}`, process.rank !== null && `rank ${process.rank}`].filter(Boolean);
+		process.leaked_bytes && `leaked ${bytes(process.leaked_bytes)}`, process.rank !== null && (process.world_size ? `rank ${process.rank} of ${process.world_size}` : `rank ${process.rank}`)].filter(Boolean);
 	return h("div", {class: "process"}, endBadge(process), h("bdi", {class: "command", title: commandOf(process)}, middle(commandOf(process), 240)),
 		h("span", {class: "soft nowrap"}, process.pid), h("span", {class: "soft"}, facts.join(" · ")),
 		(process.not_followed || process.heap_problem) && h("span", {class: "soft"}, visible(process.not_followed || process.heap_problem)));

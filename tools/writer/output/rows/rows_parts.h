@@ -48,6 +48,10 @@ void torsh_rows_free(struct rows_memory *memory);
 void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 			    const struct target *target);
 
+/* Call after the rank is set: torch.distributed's replaces the launcher's. */
+void torsh_rows_put_identity(Torsh__Process *row, struct rows_memory *memory,
+			     const struct target *target);
+
 /* Call after the program and the notes are set; may add a note. */
 void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target);
 

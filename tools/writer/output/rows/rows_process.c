@@ -174,6 +174,7 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 	ROWS_SET(row, start_ns, target->state.clock.start_ns);
 	row->clock = target->state.clock.rate ? tsc : monotonic;
 	put_texts(row, memory, target);
+	torsh_rows_put_identity(row, memory, target);
 	torsh_rows_put_lsan(row, target);
 	put_end(row, target);
 	put_counters(row, memory, target->view.header);

@@ -188,6 +188,24 @@ void torsh_torch_loading(const char *path);
 /* libtorch is loaded, and its static objects are constructed. */
 void torsh_torch_found(void);
 
+/* A c10d::Work was constructed, in the call of c10d that the thread is in. */
+void torsh_torch_work_made(const void *work);
+
+/* gloo's thread begins to communicate for the work. */
+void torsh_torch_work_runs(const void *work);
+
+/* The work is finished; its end was not reported before. */
+void torsh_torch_work_ends(const void *work, bool has_failed);
+
+/*
+ * The thread waits for the work. Returns when, for torsh_torch_work_waited after it; 0: the work is
+ * not recorded.
+ */
+uint64_t torsh_torch_work_waits(const void *work);
+
+/* The wait is over, without an exception. is_end: so is the work. */
+void torsh_torch_work_waited(const void *work, uint64_t begin_ns, bool is_end);
+
 /* Python: collectors/python/gc_events.c. A library is about to be opened, outside of any hook. */
 void torsh_python_loading(void);
 

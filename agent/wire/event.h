@@ -67,6 +67,14 @@ enum value_kind { VALUE_SCALAR, VALUE_COUNTER, VALUE_SAMPLE /* of a histogram */
 /* The scopes of RecordFunction that are used here: op_begin.scope. */
 enum op_scope { OP_FUNCTION = 0, OP_BACKWARD = 1, OP_USER = 7 };
 
+/* Who made a collective: collective.source. */
+enum collective_source { COLLECTIVE_BY_C10D };
+
+/* collective.kind */
+enum collective_kind { COLLECTIVE_OF_ALL, COLLECTIVE_SEND, COLLECTIVE_RECEIVE };
+
+#define COLLECTIVE_NO_SEQUENCE UINT64_MAX
+
 /* The source of a schedule's steps, better ones later: schedule_step.told_by. */
 enum step_source { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
 

@@ -12,6 +12,7 @@
 #include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
 #include "collectors/torch/operator_marks.h"
+#include "collectors/torch/torch_collectives.h"
 #include "collectors/torch/torch_steps.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
@@ -45,6 +46,7 @@ struct operators {
 	struct torch_inputs inputs;
 	struct torch_steps steps;
 	struct operator_marks marks;
+	struct torch_collective collective;
 };
 
 static struct operators *operators_of(struct producer *producer)
@@ -52,6 +54,11 @@ static struct operators *operators_of(struct producer *producer)
 	if (__builtin_expect(!producer->operators, 0))
 		producer->operators = torsh_producer_pages(producer, sizeof(struct operators));
 	return producer->operators;
+}
+
+const struct torch_collective *torsh_operators_collective(const struct producer *producer)
+{
+	return producer->operators ? &producer->operators->collective : NULL;
 }
 
 static uint32_t slot_of(const char *text, size_t n)
@@ -286,8 +293,16 @@ static void begin(const void *record, enum torch_scopes scopes, const void *fram
 	if (operators && torsh_schedule_is_kept() && scopes == TORCH_USER)
 		torsh_torch_steps_begin(&operators->steps, producer, torsh_torch_name(record),
 					key_of(record));
-	if (operators && torsh_schedule_begin(producer, OPEN_OPERATORS, key_of(record)))
+	if (operators && scopes == TORCH_OTHER &&
+	    __builtin_expect(atomic_load_explicit(&torsh_torch_has_groups, memory_order_acquire),
+			     0))
+		torsh_torch_collective_begin(&operators->collective, record,
+					     torsh_torch_name(record));
+	if (operators && torsh_schedule_begin(producer, OPEN_OPERATORS, key_of(record))) {
 		send_begin(producer, record, scopes, frame);
+		if (operators->collective.record == (uintptr_t)record)
+			torsh_torch_collective_send(&operators->collective, producer);
+	}
 	torsh_producer_leave(producer);
 	errno = saved;
 }
@@ -304,6 +319,8 @@ static void end(const void *record)
 		return;
 	if (torsh_schedule_end(producer, OPEN_OPERATORS, key_of(record)))
 		send_end(producer, record);
+	if (producer->operators)
+		torsh_torch_collective_end(&producer->operators->collective, record);
 	if (torsh_schedule_is_kept() && producer->operators)
 		torsh_torch_steps_end(&producer->operators->steps, producer, key_of(record));
 	torsh_producer_leave(producer);

@@ -43,6 +43,12 @@ struct torch_inputs {
 uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, bool may_be_none,
 			    uint32_t *flags);
 
+struct producer;
+struct torch_collective;
+
+/* The call of c10d that the producer's thread is in; NULL: it has run no operators. */
+const struct torch_collective *torsh_operators_collective(const struct producer *producer);
+
 /* Add a process group. Returns its number, from 1; 0: there are too many. With the GIL. */
 uint32_t torsh_torch_group_add(uintptr_t group);
 

@@ -175,12 +175,12 @@ def report(c10d, group, ranks):
     if begin_groups():
         calibrate_groups(c10d, sys.modules["torch"])
     number = add_group(group)
-    if not number:
+    is_world = group is getattr(getattr(c10d, "GroupMember", None), "WORLD", None)
+    if not number and not is_world:  # the default group also names the rank
         return
     names = getattr(c10d._world, "pg_names", {}).get(group, ""), getattr(group, "group_desc", "")
     backend = getattr(c10d._world, "pg_map", {}).get(group, ("",))[0]
     shown = ranks if len(ranks) <= MOST_RANKS else ranks[:MOST_RANKS] + ["..."]
-    is_world = group is getattr(getattr(c10d, "GroupMember", None), "WORLD", None)
     report_group("\n".join([str(count) for count in (len(ranks), number, group.rank() + 1, int(is_world))]
                          + [one_line(text) for text in (*names, backend)] + [",".join(map(str, shown))]))
 

@@ -10,15 +10,17 @@
 #include "tools/export/csv_text.h"
 #include "tools/export/trace.h"
 #include "tools/ops/operators.h"
+#include "tools/timeline/collectives/collective_calls.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 /* Fills the columns from overload on for launches and device activity. */
-#define NO_OPERATOR ",,,,,,,"
+#define NO_OPERATOR ",,,,,,,,"
 
 struct csv {
 	struct trace *trace;
 	struct flops_book *book;
 	struct collectives collectives;
+	struct collective_calls calls;
 };
 
 static void put_text(struct output_stream *output, const char *text)
@@ -82,7 +84,7 @@ static void put_collective(struct csv *csv, const struct span *span)
 	struct collective collective;
 
 	if (!torsh_collectives_read(&csv->collectives, span, &collective)) {
-		torsh_stream_text(output, ",,,,");
+		torsh_stream_text(output, ",,,,,");
 		return;
 	}
 	torsh_csv_put(output, collective.name, collective.n_name);
@@ -93,6 +95,7 @@ static void put_collective(struct csv *csv, const struct span *span)
 	put_number(output, collective.in_elements);
 	put_number(output, collective.out_elements);
 	put_text(output, collective.group->name ? collective.group->name : "");
+	torsh_stream_text(output, ",");
 }
 
 static void see_end(void *context, struct span *span)
@@ -180,11 +183,42 @@ static void put_row(void *context, const struct device_activity *activity)
 	torsh_stream_text(output, "\r\n");
 }
 
+static void put_wait(struct csv *csv, const struct timeline_event *event,
+		     const struct collective_call *call)
+{
+	const struct event_collective_wait *wait = &event->event.collective_wait;
+	struct output_stream *output = csv->trace->output;
+
+	if (!torsh_trace_has(csv->trace, wait->begin))
+		return;
+	torsh_stream_text(output, "wait for a collective,collective_wait,");
+	put_time(output, wait->begin);
+	put_time(output, wait->duration_ns);
+	put_number(output, call->process->pid);
+	put_number(output, torsh_trace_tid(call->process, event->thread));
+	torsh_stream_text(output, ",,,,,,,,");
+	put_known(output, call->has_bytes, call->in_bytes);
+	torsh_stream_text(output, ",,,");
+	torsh_csv_put(output, call->name ? call->name : "", call->n_name);
+	torsh_stream_text(output, ",");
+	torsh_csv_put(output, call->dtype ? call->dtype : "", call->n_dtype);
+	torsh_stream_text(output, ",,,");
+	put_text(output, call->group ? call->group : "");
+	torsh_stream_text(output, ",");
+	if (call->sequence != COLLECTIVE_NO_SEQUENCE)
+		torsh_stream_print(output, "%" PRIu64, call->sequence);
+	torsh_stream_text(output, "\r\n");
+}
+
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
 	struct csv *csv = context;
+	const struct collective_call *awaited =
+		torsh_collective_calls_see(&csv->calls, process, event, innermost);
 
+	if (awaited)
+		put_wait(csv, event, awaited);
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
@@ -203,9 +237,10 @@ static int write_csv(struct trace *trace)
 		trace->output,
 		"name,category,start_us,duration_us,process_id,thread_id,phase,flops,allocated_bytes,"
 		"module,inputs,device,stream,correlation,bytes,overload,sequence,forward_thread,collective,"
-		"collective_type,in_elements,out_elements,process_group\r\n");
+		"collective_type,in_elements,out_elements,process_group,collective_sequence\r\n");
 	rc = torsh_trace_walk(trace, &visitor, &devices, &csv);
 	torsh_groups_free(&csv.collectives.groups);
+	torsh_collective_calls_free(&csv.calls);
 	torsh_flops_book_destroy(csv.book);
 	return rc;
 }

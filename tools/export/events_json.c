@@ -8,9 +8,11 @@
 
 #include "tools/base/device.h"
 #include "tools/base/die.h"
+#include "tools/export/events_json_head.h"
 #include "tools/export/string_cache.h"
 #include "tools/memory/tensors.h"
 #include "tools/ops/operators.h"
+#include "tools/timeline/collectives/collective_calls.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
@@ -25,6 +27,7 @@ struct events {
 	struct string_cache *strings, *last;
 	struct flops_book *book;
 	struct collectives collectives;
+	struct collective_calls calls;
 };
 
 static struct string_cache *find_strings(struct events *events,
@@ -299,6 +302,7 @@ static void see_event(void *context, const struct recorded_process *process,
 	struct events *events = context;
 	struct string_cache *strings = find_strings(events, process);
 
+	torsh_collective_calls_see(&events->calls, process, event, innermost);
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
 	if (event->event.id == EVENT_PROCESS_GROUP)
@@ -410,59 +414,14 @@ static void put_row(void *context, const struct device_activity *activity)
 	torsh_json_end_object(json);
 }
 
-/* ---- written once ------------------------------------------------------------------------ */
-
-static void put_processes(struct json_writer *json, const struct trace *trace)
+static void put_collectives(struct events *events)
 {
-	torsh_json_begin_lines(json, "processes");
-	for (size_t i = 0; i < trace->n_processes; i++) {
-		const struct recorded_process *process = trace->processes[i];
-
-		torsh_json_begin_object(json, NULL);
-		torsh_json_put_u64(json, "process", process->number);
-		torsh_json_put_u64(json, "pid", process->pid);
-		torsh_json_put_u64(json, "parent_pid", process->parent_pid);
-		torsh_json_put_text(json, "program", process->program);
-		torsh_json_put_text(json, "rank", process->rank);
-		torsh_identity_put_json(json, &process->identity);
-		torsh_json_put_u64(json, "start_ns", process->start_ns);
-		torsh_json_end_object(json);
-	}
-	torsh_json_end_array(json);
-}
-
-static void put_steps(struct json_writer *json, const struct trace *trace)
-{
-	torsh_json_begin_lines(json, "steps");
-	for (size_t i = 0; i < trace->n_processes; i++) {
-		const struct steps *steps =
-			&torsh_prepass_of(trace->prepass, trace->processes[i])->steps;
-
-		for (size_t k = 0; k < steps->n; k++) {
-			if (!torsh_trace_has(trace, steps->items[k].start_ns))
-				continue;
-			torsh_json_begin_object(json, NULL);
-			torsh_json_put_u64(json, "process", trace->processes[i]->number);
-			torsh_json_put_u64(json, "number", steps->items[k].number);
-			torsh_json_put_u64(json, "start_ns", steps->items[k].start_ns);
-			torsh_json_put_u64(json, "end_ns", steps->items[k].end_ns);
-			torsh_json_put_text(json, "rule", torsh_step_rule_names[steps->rule]);
-			torsh_json_end_object(json);
-		}
-	}
-	torsh_json_end_array(json);
-}
-
-static void put_head(struct json_writer *json, const struct trace *trace)
-{
-	const struct recording *recording = trace->recording;
-
-	torsh_json_begin_report(json);
-	torsh_json_put_u64(json, "version", 1);
-	torsh_json_put_u64(json, "start_realtime_ns", recording->start_realtime_ns);
-	torsh_json_put_text(json, "host", recording->host ? recording->host : "");
-	put_processes(json, trace);
-	put_steps(json, trace);
+	torsh_json_begin_lines(&events->json, "collectives");
+	for (size_t i = 0; i < events->calls.n; i++)
+		if (torsh_trace_has(events->trace, events->calls.items[i].call_ns))
+			torsh_collective_call_put_json(&events->json, &events->calls.items[i]);
+	torsh_json_end_array(&events->json);
+	torsh_collective_calls_free(&events->calls);
 }
 
 static int write_json(struct trace *trace)
@@ -476,13 +435,14 @@ static int write_json(struct trace *trace)
 	int rc;
 
 	torsh_stream_begin_json(trace->output, &events.json);
-	put_head(&events.json, trace);
+	torsh_events_put_head(&events.json, trace);
 	events.strings = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*events.strings));
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_string_cache_create(&events.strings[i], trace, trace->processes[i]);
 	torsh_json_begin_with(&events.json, "events", false, &event_lines);
 	rc = torsh_trace_walk(trace, &visitor, &devices, &events);
 	torsh_json_end_array(&events.json);
+	put_collectives(&events);
 	torsh_json_end_object(&events.json);
 	torsh_stream_end_json(trace->output, &events.json);
 	for (size_t i = 0; i < trace->n_processes; i++)

@@ -367,7 +367,9 @@ static void see_event(void *context, const struct recorded_process *process,
 	struct chrome *chrome = context;
 	struct chrome_process *of = torsh_chrome_process(chrome, process);
 
-	(void)innermost;
+	const struct collective_call *awaited =
+		torsh_collective_calls_see(&chrome->calls, process, event, innermost);
+
 	torsh_counters_see(&chrome->counters, process, &event->event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(chrome, of, event);
@@ -375,6 +377,8 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_sample(chrome, process, &of->strings, event);
 	else if (event->event.id == EVENT_PYTHON_GC)
 		torsh_chrome_put_gc(chrome, &of->strings, event);
+	else if (awaited)
+		torsh_chrome_put_wait(chrome, &of->strings, event, awaited);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&chrome->collectives.groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))
@@ -414,6 +418,7 @@ static int write_chrome(struct trace *trace)
 	}
 	free(chrome.processes);
 	torsh_groups_free(&chrome.collectives.groups);
+	torsh_collective_calls_free(&chrome.calls);
 	torsh_counters_destroy(&chrome.counters);
 	torsh_forward_destroy(chrome.forward);
 	return rc;

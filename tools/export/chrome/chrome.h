@@ -6,6 +6,7 @@
 #include "tools/device/kernels/counters.h"
 #include "tools/export/chrome/chrome_inputs.h"
 #include "tools/export/string_cache.h"
+#include "tools/timeline/collectives/collective_calls.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 struct chrome_process {
@@ -21,6 +22,7 @@ struct chrome {
 	struct forward_spans *forward;
 	struct inputs inputs;
 	struct collectives collectives;
+	struct collective_calls calls;
 	struct chrome_devices *devices;
 	struct chrome_kernels *kernels;
 	struct counters counters;
@@ -87,6 +89,10 @@ void torsh_chrome_put_kernel(struct chrome *chrome, const struct recorded_proces
 /* A run of Python's garbage collector, as a slice: chrome_gc.c. */
 void torsh_chrome_put_gc(struct chrome *chrome, struct string_cache *strings,
 			 const struct timeline_event *event);
+
+/* A thread waited for a collective, as a slice: chrome_wait.c. */
+void torsh_chrome_put_wait(struct chrome *chrome, struct string_cache *strings,
+			   const struct timeline_event *event, const struct collective_call *call);
 
 /* ---- what devices did: chrome_device.c ------------------------------------------------------- */
 

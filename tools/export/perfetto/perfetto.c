@@ -215,6 +215,9 @@ static void see_event(void *context, const struct recorded_process *process,
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
 
+	const struct collective_call *awaited =
+		torsh_collective_calls_see(&perfetto->calls, process, event, innermost);
+
 	torsh_counters_see(&perfetto->counters, process, &event->event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(perfetto, sequence, event);
@@ -222,6 +225,8 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_sample(perfetto, sequence, event);
 	else if (event->event.id == EVENT_PYTHON_GC)
 		torsh_perfetto_put_gc(perfetto, sequence, event, innermost);
+	else if (awaited)
+		torsh_perfetto_put_wait(perfetto, sequence, event, innermost, awaited);
 	else if (!torsh_trace_has(perfetto->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_VALUE)
@@ -246,6 +251,7 @@ static int write_perfetto(struct trace *trace)
 	torsh_perfetto_devices_create(&perfetto);
 	rc = torsh_trace_walk(trace, &visitor, &torsh_perfetto_device_visitor, &perfetto);
 	torsh_perfetto_devices_destroy(&perfetto);
+	torsh_collective_calls_free(&perfetto.calls);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_free(&perfetto.sequences[i]);
 	free(perfetto.sequences);

@@ -12,6 +12,7 @@
 #define TORSH_EXPORT_PERFETTO_PERFETTO_H
 
 #include "perfetto.pb-c.h"
+#include "tools/timeline/collectives/collective_calls.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/device/kernels/counters.h"
 #include "tools/export/trace.h"
@@ -60,11 +61,14 @@ enum tag {
 	CATEGORY(COPY, "gpu_memcpy")      \
 	CATEGORY(MEMSET, "gpu_memset")    \
 	CATEGORY(GRAPH, "cuda_graph")     \
-	CATEGORY(COLLECTOR, "python_gc")
+	CATEGORY(COLLECTOR, "python_gc")  \
+	CATEGORY(COLLECTIVE_WAIT, "collective_wait")
 
 #define ANNOTATIONS                                   \
 	ANNOTATION(INPUTS, "inputs")                  \
 	ANNOTATION(OVERLOAD, "overload")              \
+	ANNOTATION(IN_BYTES, "in_bytes")              \
+	ANNOTATION(OUT_BYTES, "out_bytes")            \
 	ANNOTATION(SEQUENCE, "sequence")              \
 	ANNOTATION(FORWARD_THREAD, "forward_thread")  \
 	ANNOTATION(MODULE, "module")                  \
@@ -161,6 +165,7 @@ struct perfetto {
 	struct sequence *last;
 	struct forward_spans *forward;
 	struct counters counters;
+	struct collective_calls calls;
 	struct activity_lanes *rows;
 	uint64_t n_tracks;
 };
@@ -301,6 +306,11 @@ struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequenc
  */
 void torsh_perfetto_put_gc(struct perfetto *perfetto, struct sequence *sequence,
 			   const struct timeline_event *event, const struct span *innermost);
+
+/* A thread waited for a collective, as a slice inside of that operator: perfetto_wait.c. */
+void torsh_perfetto_put_wait(struct perfetto *perfetto, struct sequence *sequence,
+			     const struct timeline_event *event, const struct span *innermost,
+			     const struct collective_call *call);
 
 /* ---- what devices did: perfetto_device.c ----------------------------------------------------- */
 

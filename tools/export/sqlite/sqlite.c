@@ -258,6 +258,7 @@ static int insert_all(struct sqlite *sqlite)
 	rc = torsh_trace_walk(trace, &torsh_sqlite_span_visitor, &torsh_sqlite_device_visitor,
 			      sqlite);
 	torsh_sqlite_calls_insert(sqlite);
+	torsh_sqlite_collectives_insert(sqlite);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		insert_labels(&sqlite->database, &sqlite->known[i]);
 	return rc;

@@ -10,6 +10,7 @@
 #include "tools/memory/allocation_sites.h"
 #include "tools/ops/operators.h"
 #include "tools/timeline/call_window.h"
+#include "tools/timeline/collectives/collective_calls.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 /* What of a process has its rows. */
@@ -35,6 +36,7 @@ struct sqlite {
 	struct collectives collectives;
 	struct process_calls *calls; /* likewise */
 	struct counters counters;
+	struct collective_calls calls_of_ranks;
 };
 
 /* What of a process of the trace has its rows. */
@@ -82,6 +84,9 @@ void torsh_sqlite_calls_see(struct sqlite *sqlite, const struct recorded_process
 
 /* Insert them, after all events. */
 void torsh_sqlite_calls_insert(struct sqlite *sqlite);
+
+/* Insert the collectives, after all events. */
+void torsh_sqlite_collectives_insert(struct sqlite *sqlite);
 
 /* Bind the function, file and line that a named site is attributed to, and whether it is own. */
 void torsh_sqlite_line(struct sqlite *sqlite, const struct allocation_site *site);

@@ -221,6 +221,7 @@ static void see_event(void *context, const struct recorded_process *process,
 	struct sqlite *sqlite = context;
 
 	torsh_sqlite_calls_see(sqlite, process, event, innermost);
+	torsh_collective_calls_see(&sqlite->calls_of_ranks, process, event, innermost);
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(sqlite, process, event, innermost);
 	else if (event->event.id == EVENT_PROCESS_GROUP)

@@ -54,6 +54,7 @@ void torsh_groups_add(struct process_groups *groups, const struct recorded_proce
 		.backend = torsh_timeline_label(process, event->backend),
 		.ranks = torsh_timeline_label(process, event->ranks),
 		.n_ranks = event->n_ranks,
+		.own_rank = event->own_rank,
 	};
 }
 

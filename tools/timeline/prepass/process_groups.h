@@ -14,7 +14,7 @@ struct process_group {
 	uint32_t number;
 	/* texts of the recording; NULL: unknown */
 	const char *name, *description, *backend, *ranks;
-	uint32_t n_ranks;
+	uint32_t n_ranks, own_rank; /* own_rank: of the process in it + 1; 0: unknown */
 };
 
 struct process_groups {

@@ -9,7 +9,7 @@
 
 #include "agent/process/clocks.h"
 #include "agent/process/config.h"
-#include "agent/process/identity.h"
+#include "agent/launch/launcher.h"
 #include "agent/process/paths.h"
 #include "agent/process/process.h"
 #include "agent/producer/counter.h"
@@ -124,9 +124,9 @@ static void describe_arguments(struct channel *channel)
 
 static void describe_identity(struct channel *channel)
 {
-	struct text text = torsh_text_map(IDENTITY_BYTES);
+	struct text text = torsh_text_map(LAUNCHER_BYTES);
 
-	torsh_identity_put(&text, torsh_config.labels);
+	torsh_launcher_put(&text, torsh_config.labels);
 	if (text.length)
 		channel->header->identity =
 			torsh_channel_add_text(channel, text.bytes, text.length);
@@ -137,7 +137,7 @@ __attribute__((noinline)) void torsh_channel_header_describe(struct channel *cha
 {
 	size_t boot_bytes;
 	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(),
-		   *rank = torsh_identity_rank(), *program = torsh_agent_program();
+		   *rank = torsh_launcher_rank(), *program = torsh_agent_program();
 
 	channel->header->program = torsh_channel_add_text(channel, program, strlen(program));
 	describe_arguments(channel);

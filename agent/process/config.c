@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "agent/process/identity.h"
+#include "agent/launch/launcher.h"
 #include "agent/process/text_buffer.h"
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"
@@ -52,7 +52,7 @@ static int parse_words(const char *value, const char **words)
 
 static int parse_labels(const char *value, const char **labels)
 {
-	if (!torsh_identity_are_labels(value))
+	if (!torsh_launcher_are_labels(value))
 		return -1;
 	*labels = value;
 	return 0;
@@ -474,7 +474,7 @@ void torsh_config_expand(const char *pattern, const char *program, struct text *
 			torsh_text_put(out, program);
 			break;
 		case 'r':
-			torsh_text_put(out, torsh_identity_rank() ? torsh_identity_rank() : "0");
+			torsh_text_put(out, torsh_launcher_rank() ? torsh_launcher_rank() : "0");
 			break;
 		case 'h':
 			torsh_text_put(out, uname(&host) ? "unknown" : host.nodename);

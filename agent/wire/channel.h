@@ -204,7 +204,7 @@ struct channel_header {
 	/* path of the module with the target's malloc, and its special properties */
 	struct channel_text allocator;
 	struct channel_text rank; /* from the launcher's environment */
-	struct channel_text identity; /* NUL-separated, see torsh_identity_put */
+	struct channel_text identity; /* NUL-separated, see torsh_launcher_put */
 
 	/*
 	 * Bytes allocated per sampled block, on average; 0: every block is sent. If not 0, the

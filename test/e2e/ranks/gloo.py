@@ -16,7 +16,7 @@ from exported import exported  # noqa: E402
 from schema import expect_fits  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
-PROGRAM = ROOT / "test/lib/torch_ranks.py"
+PROGRAM = ROOT / "test/python/ranks/gloo_ranks.py"
 WORLD = 4
 STRAGGLES_NS = 200_000_000
 ENV = {"OMP_NUM_THREADS": 1, "TORSH_PROFILER_REACHABILITY": 0, "TORSH_PROFILER_WITH_STACK": 0, "TORSH_PROFILER_WITH_MODULES": 0}

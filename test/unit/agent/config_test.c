@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/process/identity.h"
+#include "agent/launch/launcher.h"
 #include "agent/process/text_buffer.h"
 
 static char printed[16384];
@@ -335,10 +335,10 @@ static void labels_are_texts_with_different_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-		assert_true(torsh_identity_are_labels(good[i]));
+		assert_true(torsh_launcher_are_labels(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_false(torsh_identity_are_labels(bad[i]));
-	assert_true(torsh_identity_are_labels("ab=1,b=2,a=3"));
+		assert_false(torsh_launcher_are_labels(bad[i]));
+	assert_true(torsh_launcher_are_labels("ab=1,b=2,a=3"));
 }
 
 static void the_innermost_launcher_describes_the_process(void **state)
@@ -354,8 +354,8 @@ static void the_innermost_launcher_describes_the_process(void **state)
 	setenv("OMPI_COMM_WORLD_RANK", "3", 1);
 	setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
 	setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
-	torsh_identity_put(&text, "a=1,b=2");
-	assert_string_equal(torsh_identity_rank(), "3");
+	torsh_launcher_put(&text, "a=1,b=2");
+	assert_string_equal(torsh_launcher_rank(), "3");
 	assert_int_equal(text.length, sizeof(expected));
 	assert_memory_equal(buffer, expected, sizeof(expected));
 	unsetenv("SLURM_PROCID");

@@ -137,7 +137,7 @@ static size_t filter(struct clock_exchange *kept, const struct clock_exchange *e
 	return n_kept;
 }
 
-/* End the last segment, whose exchanges are kept[first] to kept[end - 1], and begin one at `one`. */
+/* End the last segment, of the exchanges kept[first] to kept[end - 1]; begin one at `one`. */
 static void next_segment(struct clock_estimate *estimate, const struct clock_exchange *kept,
 			 size_t first, size_t end, const struct clock_exchange *one)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/process/identity.h"
+#include "agent/launch/launcher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct launcher {
 
 static const struct launcher launchers[] = {
 #define LAUNCHER(...) {__VA_ARGS__},
-#include "agent/process/launchers.def"
+#include "agent/launch/launchers.def"
 #undef LAUNCHER
 };
 
@@ -33,7 +33,7 @@ static const struct launcher *find_launcher(void)
 	return NULL;
 }
 
-const char *torsh_identity_rank(void)
+const char *torsh_launcher_rank(void)
 {
 	const struct launcher *launcher = find_launcher();
 
@@ -54,7 +54,7 @@ static size_t label_length(const char *labels)
 	return strcspn(labels, ",");
 }
 
-void torsh_identity_put(struct text *text, const char *labels)
+void torsh_launcher_put(struct text *text, const char *labels)
 {
 	const struct launcher *launcher = find_launcher();
 
@@ -92,7 +92,7 @@ static bool is_repeated(const char *labels, const char *end, size_t n)
 	return false;
 }
 
-bool torsh_identity_are_labels(const char *labels)
+bool torsh_launcher_are_labels(const char *labels)
 {
 	const char *at = labels;
 

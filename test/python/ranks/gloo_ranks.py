@@ -2,7 +2,7 @@
 """
 A rank of a job that torchrun started: collectives and messages over gloo, in two groups, synchronous and not.
 
-    torch_ranks.py FOLDER
+    gloo_ranks.py FOLDER
 
 FOLDER gets for each rank what it did, in its own words: group, kind, name, bytes in and out, peer, and the time that it
 spent in wait() itself.

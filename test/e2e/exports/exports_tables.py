@@ -4,6 +4,7 @@
 
 import collections
 import csv
+import itertools
 import pathlib
 import sqlite3
 import sys
@@ -101,7 +102,8 @@ def events_as_json_are_what_the_schema_has():
     expect_equal(kinds, {"operator": 2 * numbers["operators"], "module": 2 * numbers["modules"], "tensor": 2 * numbers["tensors"],
                          "mark": 2 * numbers["steps"], "value": 22 * numbers["steps"]}, "events")
     # An event a line, for readers that take one line after the other.
-    lines = [line.rstrip(",") for line in text[text.index('"events":['):].splitlines()[1:-1]]
+    lines = text[text.index('"events":['):].splitlines()[1:]
+    lines = [line.rstrip(",") for line in itertools.takewhile(lambda line: not line.startswith("]"), lines)]
     expect_equal([json.loads(line) for line in lines], found["events"], "lines")
     sums = collections.defaultdict(lambda: [0] * 4)
     for event in found["events"]:

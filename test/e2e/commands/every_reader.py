@@ -24,8 +24,10 @@ NO_READERS = {"run", "serve", "list", "snapshot", "top", "pause", "resume", "end
               "whatif", "check"}
 # What asks for more than the plain command does.
 FURTHER = (("open",), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
-           ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"), ("peak", "-v"),
-           ("rss", "--at", "end", "--json"), ("rss", "--at", "peak"), ("leaks", "--stacks", "native"), ("leaks", "--depth", "2"))
+           ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"),
+           ("peak", "-v"),
+           ("rss", "--at", "end", "--json"), ("rss", "--at", "peak"), ("leaks", "--depth", "2"),
+           ("leaks", "--stacks", "native"))
 # A recording that lacks what these show is refused: status 2.
 MAY_REFUSE = (("whatif",), ("whatif", "--json"), ("leaks", "--why", "1"), ("leaks", "--why", "1", "--json"),
               ("leaks", "--why", "2"), ("leaks", "--why", "3", "--json"), ("peak", "--since", "start"),
@@ -81,7 +83,7 @@ if __name__ == "__main__":
     os.waitpid(pid, 0)
 """
 
-NODE = "const a = []; for (let i = 0; i < 50000; i++) a.push({i, s: 'v' + i}); console.log(a.length, Buffer.alloc(2e7, 1).length)"
+NODE = "const a = []; for (let i = 0; i < 50000; i++) a.push({i, s: 'v' + i}); console.log(Buffer.alloc(2e7, 1).length)"
 
 SQLITE = """
 create table t(a integer primary key, b text);
@@ -125,7 +127,8 @@ def expect_read(output, arguments, may_refuse=False):
     at = 2 if "--now" in arguments else 1
     result = run([TORSH, *arguments[:at], output, *arguments[at:]], timeout=400)
     wanted = (0, 2) if may_refuse else (0,)
-    assert result.returncode in wanted, f"torsh {shell_words(*arguments)}: {result.returncode}\n{result.stderr.decode()[-3000:]}"
+    errors = result.stderr.decode()[-3000:]
+    assert result.returncode in wanted, f"torsh {shell_words(*arguments)}: {result.returncode}\n{errors}"
     if "--json" in arguments and not result.returncode:
         json.loads(result.stdout)
 
@@ -136,8 +139,8 @@ def formats():
 
 def expect_readers(output, is_large=False):
     """
-    Every reading command and export takes the recording. Each reads a million symbols of a PyTorch, which takes sanitised
-    ones ten seconds: then it is done once.
+    Every reading command and export takes the recording. A sanitised one takes ten seconds for the symbols of PyTorch: then
+    it is done once.
     """
     for name in READERS:
         if not is_large:
@@ -172,7 +175,8 @@ def no_reading_command_is_left_out():
 
 
 PROGRAMS_OF_C = {
-    "entries": (), "operators": (), "wasteful": (), "maps": (), "forks": (), "exceptions": (), "served": (), "growth_windows": (),
+    "entries": (), "operators": (), "wasteful": (), "maps": (), "forks": (), "exceptions": (), "served": (),
+    "growth_windows": (),
 }
 for _name, _arguments in PROGRAMS_OF_C.items():
     add_case(f"of_{_name}", expect_recorded, [PROGRAMS / _name, *_arguments])

@@ -154,7 +154,8 @@ def expect_local(target, way, size, places, is_qualified):
     before, _, place = root["name"].partition("() in ")
     expect_equal((before, place[place.rindex("/"):]),
                  (f"local '{variable}' of {qualified if is_qualified else short}", f"/train.py:{line}{thread}"), "root")
-    expect_equal([without_numbers(step["name"]) for step in steps[:len(names)]], [without_numbers(name) for name in names], "names")
+    found = [without_numbers(step["name"]) for step in steps[:len(names)]]
+    expect_equal(found, [without_numbers(name) for name in names], "names")
     expect_equal([step["type"] for step in steps[:len(types)]], types, "types")
     expect_equal(steps[-1]["bytes"], size + 1, "bytes of the block")
 

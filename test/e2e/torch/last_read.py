@@ -55,7 +55,7 @@ sys.stdin.read(1)
 
 def number_of(report, size):
     found = [i + 1 for i, row in enumerate(report["leaks"]) if (row["blocks"], row["bytes"]) == (1, size)]
-    expect_equal(len(found), 1, f"rows of {size} bytes among {[(row['blocks'], row['bytes']) for row in report['leaks']][:20]}")
+    expect_equal(len(found), 1, f"rows of {size} bytes")
     return str(found[0])
 
 
@@ -87,8 +87,9 @@ def the_last_operator_and_its_step_are_shown():
             if not operator:
                 expect_equal((way["last_read"], way["last_read_reason"]), (None, "no recorded operator read it"), "never read")
                 continue
-            expect_equal((way["last_read"]["operator"], way["last_read"]["step"]), (operator, read), f"last read of {size} bytes")
-            assert 0 < way["last_read"]["ns_ago"] <= way["alive_ns"], way
+            last = way["last_read"]
+            expect_equal((last["operator"], last["step"]), (operator, read), f"last read of {size} bytes")
+            assert 0 < last["ns_ago"] <= way["alive_ns"], way
         text = torsh("leaks", "--now", target.pid, "--limit", "0", "--why", number_of(report, 44000))
         assert f"Alive for {STEPS - 4} steps, last read by aten::logical_not in step 20.\n" in text, text
         target.process.stdin.write(b"x")
@@ -101,7 +102,8 @@ def without_inputs_it_is_not_known():
     with Target([torch_python(), program()], TORSH_PROFILER_RECORD_SHAPES=0) as target:
         target.process.stdout.readline()
         way = way_to(target, now(target), 40000)
-        expect_equal((way["last_read"], way["last_read_reason"]), (None, "inputs of operators were not recorded, or not all"), "without inputs")
+        reason = "inputs of operators were not recorded, or not all"
+        expect_equal((way["last_read"], way["last_read_reason"]), (None, reason), "without inputs")
         target.process.stdin.write(b"x")
         target.end()
 
@@ -113,7 +115,8 @@ def what_is_no_tensor_has_none():
         target.process.stdout.readline()
         way = now(target, "--why", "1")
         expect_fits("leaks-why", way)
-        expect_equal((way["last_read"], way["last_read_reason"], way["alive_steps"]), (None, "it is no memory of a tensor", None), "use")
+        expect_equal((way["last_read"], way["last_read_reason"]), (None, "it is no memory of a tensor"), "use")
+        expect_equal(way["alive_steps"], None, "steps")
         target.process.stdin.write(b"x")
         target.end()
 

@@ -43,8 +43,7 @@ static void emit_fragments(struct json_writer *json, const struct recorded_accou
 		torsh_json_begin_object(json, NULL);
 		torsh_json_put_text(json, "arena", fragment->arena);
 		torsh_json_put_known(json, "block_min_bytes", has_block, least);
-		torsh_json_put_known(json, "block_max_bytes", has_block,
-				     least ? 2 * least - 1 : 0);
+		torsh_json_put_known(json, "block_max_bytes", has_block, least ? 2 * least - 1 : 0);
 		torsh_json_put_u64(json, "live_bytes", fragment->live_bytes);
 		torsh_json_put_u64(json, "free_bytes", fragment->free_bytes);
 		torsh_json_put_u64(json, "free_page_bytes", fragment->whole_bytes);

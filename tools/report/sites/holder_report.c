@@ -105,17 +105,17 @@ static const char *kind_of(const struct recorded_holder *holder)
 /* As "local 'rows' of train() in train.py:12, thread 4243". The caller frees it. */
 static char *name_of_local(const struct recorded_holder *holder, uint32_t pid)
 {
-	const char *file = holder->file ? torsh_frame_path(holder->file, torsh_working_directory())
-					: NULL;
+	const char *file =
+		holder->file ? torsh_frame_path(holder->file, torsh_working_directory()) : NULL;
 	char *place = !file	     ? torsh_need_text("%s", "")
 		      : holder->line ? torsh_need_text(" in %s:%" PRIu32, file, holder->line)
 				     : torsh_need_text(" in %s", file);
 	char *thread = holder->tid && holder->tid != pid
 			       ? torsh_need_text(", thread %" PRIu32, holder->tid)
 			       : torsh_need_text("%s", "");
-	char *name = torsh_need_text("local '%s' of %s()%s%s",
-				     holder->variable ? holder->variable : "?",
-				     holder->function ? holder->function : "?", place, thread);
+	char *name =
+		torsh_need_text("local '%s' of %s()%s%s", holder->variable ? holder->variable : "?",
+				holder->function ? holder->function : "?", place, thread);
 
 	free(place);
 	free(thread);
@@ -283,8 +283,8 @@ static void print_use(const struct recorded_holder *holder, uint64_t at_ns)
 	else if (use->read_step)
 		printf("last read by %s in step %" PRIu32 ".\n", use->operator, use->read_step - 1);
 	else
-		printf("last read by %s %.1f s ago.\n", use->operator,
-		       (double)(at_ns - use->read_ns) / NS_IN_S);
+		printf("last read by %s %.1f s ago.\n",
+		       use->operator, (double)(at_ns - use->read_ns) / NS_IN_S);
 }
 
 void torsh_holder_json(const struct holder_view *view, const struct allocation_site *site)

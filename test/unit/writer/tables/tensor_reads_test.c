@@ -29,8 +29,8 @@ static void read_some(struct tensor_reads *reads, struct tensor_read *model, uin
 	for (uint64_t i = 0; i < n; i++) {
 		places[i] = random_next(random) % N_PLACES;
 		*fields[i] = address_of(places[i]);
-		model[places[i]] =
-			(struct tensor_read){.stamp = stamp, .operator= event.name, .step = stamp / 9};
+		model[places[i]] = (struct tensor_read){
+			.stamp = stamp, .operator= event.name, .step = stamp / 9};
 	}
 	torsh_tensor_reads_take(reads, &event, stamp, stamp / 9);
 }
@@ -76,8 +76,8 @@ static void addresses_beyond_the_limit_are_counted(void **state)
 	/* One that is freed makes room. */
 	torsh_tensor_reads_forget(&reads, address_of(0));
 	torsh_tensor_reads_take(
-		&reads,
-		&(struct event_op_read){.name = 1, .first = address_of(TENSOR_READS_MAX)}, 1, 0);
+		&reads, &(struct event_op_read){.name = 1, .first = address_of(TENSOR_READS_MAX)},
+		1, 0);
 	assert_non_null(torsh_tensor_reads_find(&reads, address_of(TENSOR_READS_MAX)));
 	torsh_tensor_reads_free(&reads);
 }

@@ -60,8 +60,8 @@ void torsh_tensor_reads_forget(struct tensor_reads *reads, uint64_t address)
 
 	if (!torsh_hash_map_remove(&reads->by_address, &address, sizeof(address), &number))
 		return;
-	reads->unused = torsh_array_reserve(reads->unused, reads->n_unused,
-					    &reads->unused_capacity, sizeof(*reads->unused));
+	reads->unused = torsh_array_reserve(reads->unused, reads->n_unused, &reads->unused_capacity,
+					    sizeof(*reads->unused));
 	reads->unused[reads->n_unused++] = (uint32_t)number;
 }
 

@@ -36,8 +36,8 @@ static uint64_t code_of(const struct python_types *types, const struct python_la
 
 static bool is_code(struct python_types *types, uint64_t object)
 {
-	uint32_t type = object ? torsh_python_types_at(types, word_at(types, object + 8))
-			       : NO_PYTHON_TYPE;
+	uint32_t type =
+		object ? torsh_python_types_at(types, word_at(types, object + 8)) : NO_PYTHON_TYPE;
 
 	return type != NO_PYTHON_TYPE && !strcmp(types->items[type]->name, "code");
 }
@@ -98,9 +98,9 @@ static void add_variables(struct python_frames *frames, uint32_t frame,
 
 		if (block == NO_BLOCK)
 			continue;
-		frames->variables = torsh_array_reserve(frames->variables, frames->n_variables,
-							&frames->variable_capacity,
-							sizeof(*frames->variables));
+		frames->variables =
+			torsh_array_reserve(frames->variables, frames->n_variables,
+					    &frames->variable_capacity, sizeof(*frames->variables));
 		frames->variables[frames->n_variables++] = (struct python_variable){
 			.frame = frame, .number = (uint32_t)i, .block = block};
 	}
@@ -135,9 +135,9 @@ static void add_thread(struct python_frames *frames, const struct python_layout 
 		/* The interpreter's own frames separate activations. */
 		if (!is_code(types, code))
 			continue;
-		frames->frames = torsh_array_reserve(frames->frames, frames->n_frames,
-						     &frames->frame_capacity,
-						     sizeof(*frames->frames));
+		frames->frames =
+			torsh_array_reserve(frames->frames, frames->n_frames,
+					    &frames->frame_capacity, sizeof(*frames->frames));
 		frames->frames[frames->n_frames++] = (struct python_frame){
 			.address = frame,
 			.code = code,
@@ -233,7 +233,8 @@ void torsh_python_frame_place(struct python_place *place, struct python_types *t
 	uint64_t code = code_of(types, layout, frame);
 
 	*place = (struct python_place){
-		.function = torsh_python_long_str(types, word_at(types, code + layout->at.code_name)),
+		.function =
+			torsh_python_long_str(types, word_at(types, code + layout->at.code_name)),
 		.file = torsh_python_long_str(types, word_at(types, code + layout->at.code_file)),
 		.line = line_of(types, layout, frame, code),
 	};

@@ -49,7 +49,8 @@ bool torsh_python_variable(struct python_types *types, const struct python_layou
 
 /* What a frame executes. */
 struct python_place {
-	char *function; /* its qualified name since 3.11; NULL: it can't be read. The caller frees both */
+	/* its qualified name since 3.11; NULL: it can't be read. The caller frees both */
+	char *function;
 	char *file;
 	uint32_t line; /* 0: not known */
 };

@@ -22,9 +22,10 @@ struct sign_search {
 static bool take_symbol(void *context, const GElf_Sym *symbol, size_t strings)
 {
 	struct sign_search *search = context;
-	const char *name = symbol->st_shndx == SHN_UNDEF || GELF_ST_BIND(symbol->st_info) == STB_LOCAL
-				   ? NULL
-				   : elf_strptr(search->elf, strings, symbol->st_name);
+	const char *name =
+		symbol->st_shndx == SHN_UNDEF || GELF_ST_BIND(symbol->st_info) == STB_LOCAL
+			? NULL
+			: elf_strptr(search->elf, strings, symbol->st_name);
 
 	for (int i = 0; name && *name && i < N_SIGNS; i++) {
 		if (!strcmp(name, signs[i]))
@@ -33,7 +34,7 @@ static bool take_symbol(void *context, const GElf_Sym *symbol, size_t strings)
 	return false;
 }
 
-/* Returns what the addresses of the file, which is mapped from there on, are less than in memory. */
+/* Returns what to add to addresses of the file, whose first byte is mapped there. */
 static uint64_t bias_of(Elf *elf, uint64_t first)
 {
 	GElf_Phdr header;

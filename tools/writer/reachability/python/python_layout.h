@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The CPython interpreter (3.8 to 3.14) in another process: its version, and where it keeps frames. */
+/* The CPython interpreter (3.8 to 3.14) of another process, and where it keeps frames. */
 #ifndef TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_LAYOUT_H
 #define TORSH_WRITER_REACHABILITY_PYTHON_PYTHON_LAYOUT_H
 

@@ -13,7 +13,8 @@
 
 struct python_reach {
 	uint32_t modules; /* the block of sys.modules; NO_BLOCK: not found */
-	uint32_t *parents; /* by block: the one before it + 1, itself if it is first; 0: not reached */
+	/* by block: the one before it + 1, itself if it is the first; 0: not reached */
+	uint32_t *parents;
 	uint32_t *order; /* the blocks, each behind its parent */
 	uint32_t n, n_followed;
 	struct python_frames frames;

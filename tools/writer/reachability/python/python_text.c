@@ -14,8 +14,7 @@ static bool read_at(const struct python_types *types, uint64_t address, void *by
 	return torsh_memory_copy(types->reader, address, bytes, n) == n;
 }
 
-static bool read_text(const struct python_types *types, uint64_t address, char *text,
-		      size_t n_text)
+static bool read_text(const struct python_types *types, uint64_t address, char *text, size_t n_text)
 {
 	size_t n = torsh_memory_copy(types->reader, address, text, n_text - 1);
 
@@ -33,15 +32,13 @@ static bool read_str(struct python_types *types, uint64_t object, char *text, si
 	uint32_t type;
 
 	*text = '\0';
-	if (!read_at(types, object, words, sizeof(words)) || !words[2] ||
-	    words[2] >= n_text)
+	if (!read_at(types, object, words, sizeof(words)) || !words[2] || words[2] >= n_text)
 		return false;
 	type = torsh_python_types_at(types, words[1]);
 	if (type == NO_PYTHON_TYPE || types->items[type]->kind != PYTHON_STR)
 		return false;
 	for (size_t i = 0; i < 2; i++) {
-		if (read_text(types, object + offsets[i], text, n_text) &&
-		    strlen(text) == words[2])
+		if (read_text(types, object + offsets[i], text, n_text) && strlen(text) == words[2])
 			return true;
 	}
 	*text = '\0';

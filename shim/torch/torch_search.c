@@ -246,8 +246,9 @@ static bool is_storage(uint64_t word, uint64_t n_bytes, uint32_t *data)
 bool torsh_torch_look_storage(const void *record, uint64_t is_second)
 {
 	static const uint64_t bytes[2][2] = {{364, 68}, {212, 116}};
+	/* Only one thread calibrates: this is too much for a small stack. */
+	static struct tensor tensors[2];
 	struct arguments call;
-	struct tensor tensors[2];
 	uint32_t n = 0, storage = 0, data = 0;
 
 	if (!read_arguments(record, &call, 2) || !read_tensor(&call.values[0], &tensors[0]) ||

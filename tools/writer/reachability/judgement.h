@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "tools/writer/reachability/block_index.h"
-#include "tools/writer/reachability/holders.h"
+#include "tools/writer/reachability/holders/holders.h"
 #include "tools/writer/reachability/judged_moment.h"
 #include "tools/writer/reachability/python/python_account.h"
 #include "tools/writer/reachability/verdicts.h"

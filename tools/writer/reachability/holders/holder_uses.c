@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/reachability/holder_uses.h"
+#include "tools/writer/reachability/holders/holder_uses.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Who keeps blocks: for a block of a site the shortest way to it from a root. */
-#ifndef TORSH_WRITER_REACHABILITY_HOLDERS_H
-#define TORSH_WRITER_REACHABILITY_HOLDERS_H
+#ifndef TORSH_WRITER_REACHABILITY_HOLDERS_HOLDERS_H
+#define TORSH_WRITER_REACHABILITY_HOLDERS_HOLDERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/reachability/holders.h"
+#include "tools/writer/reachability/holders/holders.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
-#include "tools/writer/reachability/holder_uses.h"
+#include "tools/writer/reachability/holders/holder_uses.h"
 #include "tools/writer/reachability/python/python_names.h"
 
 #define HOLDERS_MIN 16u

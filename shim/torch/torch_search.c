@@ -225,7 +225,7 @@ static bool narrow_offsets(const void *record, struct free_extents *offsets, uin
 /* ---- storages -------------------------------------------------------------------------------- */
 
 #define STORAGE_WORDS 16u
-/* What follows the address in c10::DataPtr, before the storage's bytes: context, its end, device. */
+/* Follows the address in c10::DataPtr, before the storage's bytes: context, its end, device. */
 #define DATA_PTR_WORDS 4u
 
 /* Whether that word leads to a storage of so many bytes; *data is the word of their address. */

@@ -21,7 +21,7 @@ from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simul
 
 READERS = ("report", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "regions")
 NO_READERS = {"run", "serve", "list", "snapshot", "top", "pause", "resume", "end", "diff", "html", "export", "dump", "open",
-              "whatif", "check"}
+              "whatif", "check", "fold", "merge", "ranks"}
 # What asks for more than the plain command does.
 FURTHER = (("open",), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
            ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"),
@@ -31,7 +31,7 @@ FURTHER = (("open",), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--gro
 # A recording that lacks what these show is refused: status 2.
 MAY_REFUSE = (("whatif",), ("whatif", "--json"), ("leaks", "--why", "1"), ("leaks", "--why", "1", "--json"),
               ("leaks", "--why", "2"), ("leaks", "--why", "3", "--json"), ("peak", "--since", "start"),
-              ("peak", "--device", "cuda:0", "--json"))
+              ("peak", "--device", "cuda:0", "--json"), ("ranks",), ("ranks", "--json"))
 
 OWNERS = """
 import collections, sys, threading
@@ -155,6 +155,7 @@ def expect_readers(output, is_large=False):
         # Some have nothing to write of a program without PyTorch.
         expect_read(output, ("export", "--format", form, "-o", written / form), may_refuse=True)
     expect_read(output, ("html", "-o", written / "page.html"))
+    expect_read(output, ("fold", "-o", written / "one.fold"), may_refuse=True)
     if not is_large:
         result = run([TORSH, "diff", output, output, "--json"])
         expect_equal(result.returncode, 0, f"status of diff\n{result.stderr.decode()}")

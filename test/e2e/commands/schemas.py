@@ -20,7 +20,8 @@ from schema import expect_fits  # noqa: E402
 FOLDER = ROOT / "tools/schema"
 SHARED = "definitions.json"
 OPEN = {"dump"}  # its messages are those of tools/store/recording.proto
-FREE = {"layers", "metrics_status", "raw", "units"}  # of profile: objects of the program's own names
+# Of profile: objects of the program's own names; of report: labels of the user's.
+FREE = {"layers", "metrics_status", "raw", "units", "labels"}
 OPERATORS = 202
 
 

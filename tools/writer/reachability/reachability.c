@@ -256,16 +256,20 @@ static struct channel_copy *copy_of(const struct target *target, enum judge_when
 	return when == JUDGE_AT_EXIT_BEGIN ? &header->exit_begin_copy : &header->exit_copy;
 }
 
-/* Returns whether it waits where it can copy itself, and that is worth it. */
-static bool can_copy(const struct target *target, const struct judging_request *request)
+static bool is_large(const struct target *target)
 {
 	struct process_memory memory;
 
+	return !torsh_process_read_memory(target->pid, &memory) &&
+	       memory.resident_bytes >= SMALL_BYTES;
+}
+
+/* Returns whether it waits where it can copy itself, and that is worth it. */
+static bool can_copy(const struct target *target, const struct judging_request *request)
+{
 	return request->when != JUDGE_IN_RUN && waiting_thread(target) &&
 	       torsh_threads_wait(&target->reachability->threads) &&
-	       !target->reachability->has_filters &&
-	       !torsh_process_read_memory(target->pid, &memory) &&
-	       memory.resident_bytes >= SMALL_BYTES;
+	       !target->reachability->has_filters && is_large(target);
 }
 
 static enum judging await_copy(struct target *target, const struct judging_request *request)
@@ -318,7 +322,7 @@ static enum judging begin(struct target *target, const struct judging_request *r
 	}
 	reachability->n_python_max = python_max(target, request->left_bytes);
 	if (torsh_clock_monotonic_ns() < reachability->retry_ns ||
-	    (request->when != JUDGE_IN_RUN && !torsh_judge_jobs_have_room()))
+	    (request->when != JUDGE_IN_RUN && !torsh_judge_jobs_have_room() && is_large(target)))
 		return JUDGING_WAITS;
 	return hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
 }

@@ -8,15 +8,18 @@
 #define FOLDS 9
 #define TREES 40
 #define JOBS 12
+#define FILES_MAX 16384
 
 static char folder[] = "/tmp/torsh-fold-test-XXXXXX";
+static char names[FILES_MAX][64];
 static int n_files;
 
 static char *new_path(void)
 {
-	char *path = malloc(64);
+	char *path = names[n_files];
 
-	snprintf(path, 64, "%s/%d.fold", folder, n_files++);
+	assert_true(n_files < FILES_MAX);
+	snprintf(path, sizeof(names[0]), "%s/%d.fold", folder, n_files++);
 	return path;
 }
 

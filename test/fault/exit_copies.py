@@ -140,6 +140,24 @@ def the_program_sees_no_copy():
     expect_equal(verdicts_of(output)["copies"], 2, "copies")
 
 
+@case
+def requests_in_the_exit_have_moments_of_their_own():
+    for _ in range(3):
+        output = scratch() / "out.torsh"
+        with started([sys.executable, "-c", SCRIPT, "300000"], agent_environment(output)) as process:
+            wait_until(output.exists, "the recording")
+            n_asked = 0
+            while process.poll() is None:
+                run([TORSH, "leaks", "--now", str(process.pid)])
+                n_asked += 1
+        assert n_asked, "nothing was requested"
+        expect_equal(process.returncode, 0, "status")
+        report = json.loads(torsh("leaks", output, "--json"))
+        verdicts = verdicts_of(output)
+        expect_equal((report["reachability"]["judged"], verdicts["has_begin"], verdicts["copies"]), (True, True, 2),
+                     f"what was judged at the exit, beside {n_asked} requests")
+
+
 def is_there(pid):
     try:
         return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "ZX"

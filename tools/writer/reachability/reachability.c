@@ -333,6 +333,10 @@ enum judging torsh_reachability_judge(struct target *target, const struct judgin
 
 	if (!reachability)
 		reachability = target->reachability = torsh_memory_new(1, sizeof(*reachability));
+	/* One for its exit may come while one of a client is not answered. */
+	if (reachability->phase != JUDGING_BEGINS && request->when != reachability->when)
+		return JUDGING_WAITS;
+	reachability->when = request->when;
 	switch (reachability->phase) {
 	case JUDGING_COPIES:
 		return await_copy(target, request);

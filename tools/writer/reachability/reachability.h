@@ -25,9 +25,16 @@ enum judging_phase {
 	JUDGING_READS, /* its own memory is read */
 };
 
+enum judge_when {
+	JUDGE_IN_RUN,
+	JUDGE_AT_EXIT_BEGIN, /* what it frees from now on is counted apart later */
+	JUDGE_AT_EXIT,
+};
+
 struct reachability {
 	struct stopped_threads threads;
 	enum judging_phase phase;
+	enum judge_when when; /* for which request it is held; others wait */
 	uint64_t waiting_at; /* where a thread waited when the others were stopped; 0: none did */
 	bool has_filters; /* of system calls */
 	uint64_t stopped_ns, retry_ns, copy_ns; /* when; CLOCK_MONOTONIC */
@@ -50,12 +57,6 @@ struct reachability {
 enum judging {
 	JUDGING_WAITS, /* call again soon */
 	JUDGING_IS_DONE, /* the process may go on; there are results, or will be, or a reason */
-};
-
-enum judge_when {
-	JUDGE_IN_RUN,
-	JUDGE_AT_EXIT_BEGIN, /* what it frees from now on is counted apart later */
-	JUDGE_AT_EXIT,
 };
 
 struct judging_request {

@@ -76,7 +76,9 @@ last = make_last()
 def verdicts_of(output):
     """The last row of verdicts of the recording's largest process."""
     rows = [json.loads(line)["verdicts"] for line in torsh("dump", output).splitlines() if line.startswith('{"verdicts"')]
-    return max((row for row in rows if not row.get("reason") and row.get("bytes")), key=lambda row: row["read_bytes"])
+    # Later pieces replace earlier ones: a checkpoint has what was judged until then.
+    last = {row["process"]: row for row in rows if not row.get("reason") and row.get("bytes")}
+    return max(last.values(), key=lambda row: row["read_bytes"])
 
 
 def lost_sizes(output):

@@ -195,9 +195,14 @@ static bool judge(struct drain *drain, struct target *target, enum judge_when wh
 
 void torsh_drain_check_judged(struct drain *drain, struct target *target)
 {
+	const struct reachability *reachability = target->reachability;
+	bool is_last = reachability && reachability->is_done;
+
 	if (!is_about(drain, target) || is_judged_for_request(drain, target))
 		return;
-	if (judge(drain, target, JUDGE_IN_RUN))
+	/* After its exit was judged the process ends: a later attempt would replace that. */
+	if (is_last ? !torsh_reachability_is_busy(reachability)
+		    : judge(drain, target, JUDGE_IN_RUN))
 		target->reachability->judged_for = drain->judge_number;
 	/* The request is taken in the next pass. */
 	drain->is_judging = true;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,7 +39,12 @@ struct options {
 	const char *socket;
 	struct end_exports exports;
 	bool has_summary;
-	bool is_full, without_flops;
+	bool without_flops;
+	const char *record; /* "folded", "full", "ring:60s" */
+	char ring[48];
+	struct flight_limit flight;
+	struct keep_limits keep;
+	const char *keep_with;
 	uint64_t checkpoint_ns;
 	struct recording_limits limits;
 	pid_t first_pid;
@@ -51,6 +57,47 @@ static int parse_number(const char *text, uint64_t *number)
 	errno = 0;
 	*number = strtoull(text, &end, 10);
 	return errno || end == text || *end || *text == '-' ? -EINVAL : 0;
+}
+
+/* "folded", "full", "last-ns:60000000000", "last-steps:20", "last-bytes:536870912" */
+static int parse_record(struct options *options, const char *value)
+{
+	static const struct {
+		const char *name, *text;
+		uint64_t unit; /* of the text */
+	} kinds[] = {[FLIGHT_NS] = {"last-ns:", "ring:%.10gs", 1000000000},
+		     [FLIGHT_STEPS] = {"last-steps:", "ring:%.10gsteps", 1},
+		     [FLIGHT_BYTES] = {"last-bytes:", "ring:%.10gM", 1 << 20}};
+
+	options->record = value;
+	for (size_t i = FLIGHT_NS; i <= FLIGHT_BYTES; i++) {
+		size_t n = strlen(kinds[i].name);
+
+		if (strncmp(value, kinds[i].name, n))
+			continue;
+		options->flight.unit = (enum flight_unit)i;
+		options->record = options->ring;
+		if (parse_number(value + n, &options->flight.amount))
+			return -EINVAL;
+		snprintf(options->ring, sizeof(options->ring), kinds[i].text,
+			 (double)options->flight.amount / (double)kinds[i].unit);
+		return 0;
+	}
+	return !strcmp(value, "full") || !strcmp(value, "folded") ? 0 : -EINVAL;
+}
+
+/* "200:300000000000:1": percent, nanoseconds, whether on memory */
+static int parse_keep(const char *value, struct keep_limits *keep)
+{
+	unsigned is_on;
+	char end;
+
+	if (sscanf(value, "%" SCNu32 ":%" SCNu64 ":%u%c", &keep->slow_percent, &keep->hang_ns,
+		   &is_on, &end) != 3 ||
+	    is_on > 1)
+		return -EINVAL;
+	keep->on_memory = is_on;
+	return 0;
 }
 
 static int parse_option(struct options *options, int option, const char *value)
@@ -71,8 +118,7 @@ static int parse_option(struct options *options, int option, const char *value)
 		options->exports.export_to = value;
 		return 0;
 	case 'f':
-		options->is_full = !strcmp(value, "full");
-		return options->is_full || !strcmp(value, "folded") ? 0 : -EINVAL;
+		return parse_record(options, value);
 	case 'm':
 		return parse_number(value, &options->limits.max_bytes);
 	case 'e':
@@ -92,6 +138,11 @@ static int parse_option(struct options *options, int option, const char *value)
 		if (parse_number(value, &number) || number > INT_MAX)
 			return -EINVAL;
 		options->first_pid = (pid_t)number;
+		return 0;
+	case 'k':
+		return parse_keep(value, &options->keep);
+	case 'p':
+		options->keep_with = value;
 		return 0;
 	case 'c':
 		return parse_number(value, &options->checkpoint_ns);
@@ -113,12 +164,16 @@ static int parse_options(struct options *options, int argc, char **argv)
 		{"export-to", required_argument, NULL, 'o'},
 		{"flops", required_argument, NULL, 'w'},
 		{"checkpoint", required_argument, NULL, 'c'},
+		{"keep", required_argument, NULL, 'k'},
+		{"keep-with", required_argument, NULL, 'p'},
 		{0},
 	};
 	int option;
 
 	*options = (struct options){
 		.exports = {.formats = "", .export_to = ""},
+		.record = "folded",
+		.keep_with = "",
 		.has_summary = true,
 		.limits.reserve_bytes = RESERVE_DEFAULT,
 		.checkpoint_ns = CHECKPOINT_DEFAULT_NS,
@@ -188,7 +243,11 @@ static int serve(struct options *options)
 		.recording_path = options->exports.recording,
 		.socket_path = options->socket,
 		.limits = options->limits,
-		.is_full = options->is_full,
+		.record = options->record,
+		.is_full = !strcmp(options->record, "full"),
+		.flight = options->flight,
+		.keep = options->keep,
+		.keep_with = options->keep_with,
 		.without_flops = options->without_flops,
 		.checkpoint_ns = options->checkpoint_ns,
 		.first_pid = options->first_pid,

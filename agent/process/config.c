@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "agent/launch/launcher.h"
+#include "agent/process/values/value.h"
 #include "agent/process/text_buffer.h"
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"
@@ -32,6 +33,7 @@ HOT struct config torsh_config = {
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
 	.reserve_bytes = UINT64_C(256) << 20,
 	.checkpoint_ns = UINT64_C(5000000000),
+	.keep = {.slow_percent = KEEP_SLOW_PERCENT, .on_memory = true, .hang_ns = KEEP_HANG_NS},
 };
 
 /* Each parse_KIND stores the value and returns 0, or stores nothing and returns -1. */
@@ -58,49 +60,14 @@ static int parse_labels(const char *value, const char **labels)
 	return 0;
 }
 
-static int parse_digits(const char *digits, size_t length, uint64_t *number)
-{
-	uint64_t n = 0;
-
-	if (!length)
-		return -1;
-	for (size_t i = 0; i < length; i++)
-		if (digits[i] < '0' || digits[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, (uint64_t)(digits[i] - '0'), &n))
-			return -1;
-	*number = n;
-	return 0;
-}
-
 static int parse_number(const char *value, uint64_t *number)
 {
-	return parse_digits(value, strlen(value), number);
+	return torsh_value_number(value, number);
 }
 
 static int parse_size(const char *value, uint64_t *bytes)
 {
-	static const char units[] = "KMGT";
-	char digits[32];
-	size_t length = strlen(value);
-	const char *unit;
-	uint64_t n;
-
-	if (length > 1 && (value[length - 1] == 'B' || value[length - 1] == 'b'))
-		length--;
-	if (length == 0 || length >= sizeof(digits))
-		return -1;
-	memcpy(digits, value, length);
-	digits[length] = '\0';
-	unit = strchr(units, digits[length - 1] & ~0x20);
-	if (unit)
-		digits[length - 1] = '\0';
-	if (parse_number(digits, &n))
-		return -1;
-	for (long shift = unit ? unit - units + 1 : 0; shift > 0; shift--)
-		if (__builtin_mul_overflow(n, 1024, &n))
-			return -1;
-	*bytes = n;
-	return 0;
+	return torsh_value_size(value, bytes);
 }
 
 static int parse_ring(const char *value, uint32_t *ring_bytes)
@@ -205,9 +172,14 @@ static int parse_formats(const char *value, const char **formats)
 	return 0;
 }
 
-static int parse_record(const char *value, bool *is_full)
+static int parse_record(const char *value, struct record_config *record)
 {
-	return parse_one_of(value, "folded", "full", is_full);
+	return torsh_config_record(value, record);
+}
+
+static int parse_keep(const char *value, struct keep_config *keep)
+{
+	return torsh_config_keep(value, keep);
 }
 
 static int parse_allocator(const char *value, bool *is_jemalloc)
@@ -238,7 +210,7 @@ static int parse_every(const char *value, uint32_t *every)
 {
 	uint64_t number;
 
-	if (parse_number(value, &number) || number > UINT32_MAX)
+	if (torsh_value_number(value, &number) || number > UINT32_MAX)
 		return -1;
 	*every = (uint32_t)number;
 	return 0;
@@ -254,7 +226,7 @@ static int parse_interval(const char *value, uint64_t *interval_ns)
 	size_t n_digits = strspn(value, "0123456789");
 	uint64_t number;
 
-	if (parse_digits(value, n_digits, &number))
+	if (torsh_value_digits(value, n_digits, &number))
 		return -1;
 	for (size_t i = 0; i < N_NAMES(units); i++)
 		if (!strcmp(value + n_digits, units[i].name) &&
@@ -266,30 +238,9 @@ static int parse_interval(const char *value, uint64_t *interval_ns)
 	return -1;
 }
 
-/* "200ms", "5s", "5", "2m", "1h" */
 static int parse_pause(const char *value, uint64_t *pause_ns)
 {
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {{"ms", 1000000},
-		     {"s", 1000000000},
-		     {"", 1000000000},
-		     {"m", 60000000000},
-		     {"h", 3600000000000}};
-	size_t n_digits = strspn(value, "0123456789");
-	uint64_t number, ns;
-
-	if (parse_digits(value, n_digits, &number))
-		return -1;
-	for (size_t i = 0; i < N_NAMES(units); i++)
-		if (!strcmp(value + n_digits, units[i].name) &&
-		    !__builtin_mul_overflow(number, units[i].ns, &ns) && ns >= CHECKPOINT_MIN_NS &&
-		    ns <= CHECKPOINT_MAX_NS) {
-			*pause_ns = ns;
-			return 0;
-		}
-	return -1;
+	return torsh_value_time(value, CHECKPOINT_MIN_NS, CHECKPOINT_MAX_NS, pause_ns);
 }
 
 static int parse_counters(const char *value, struct counters_config *counters)
@@ -337,7 +288,7 @@ static int parse_schedule(const char *value, struct schedule *schedule)
 		seen |= 1u << i;
 		value += length + 1;
 		length = strcspn(value, ",");
-		if (parse_digits(value, length, &n_steps) || n_steps > UINT32_MAX)
+		if (torsh_value_digits(value, length, &n_steps) || n_steps > UINT32_MAX)
 			return -1;
 		*numbers[i] = (uint32_t)n_steps;
 		value += length;

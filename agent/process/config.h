@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/process/values/recorder.h"
 #include "agent/wire/schedule.h"
 
 struct text;
@@ -49,11 +50,14 @@ struct counters_config {
 struct config {
 	alignas(64) uint64_t heap_rate; /* bytes allocated per sampled block; 0: all are recorded */
 	uint32_t activities;
-	bool enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc,
-		python_allocators, reachability;
+	bool enabled, profile_memory, with_stack, follow, summary, use_jemalloc, python_allocators,
+		reachability;
 	bool record_shapes, with_modules, operator_stacks, with_flops;
 	struct schedule schedule; /* active 0: none, every step is recorded */
 	struct counters_config counters;
+	struct record_config record;
+	struct keep_config keep; /* of a flight recorder */
+	const char *keep_with; /* a directory that all ranks share; NULL: none */
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */
 	uint64_t heap_seed; /* of the samples; 0: random */

@@ -129,6 +129,25 @@ static void put_option_number(struct text *text, uint64_t number)
 	torsh_text_put_number(text, number);
 }
 
+/* Values of the writer's options. */
+struct option_texts {
+	char max_size[24], reserve[24], target[24], checkpoint[24], record[40], keep[48];
+};
+
+static void put_options(struct option_texts *texts, const struct plan *plan)
+{
+	struct text max_size = TEXT_IN(texts->max_size), reserve = TEXT_IN(texts->reserve),
+		    target = TEXT_IN(texts->target), checkpoint = TEXT_IN(texts->checkpoint),
+		    record = TEXT_IN(texts->record), keep = TEXT_IN(texts->keep);
+
+	put_option_number(&max_size, torsh_config.max_size_bytes);
+	put_option_number(&reserve, torsh_config.reserve_bytes);
+	put_option_number(&target, plan->output.pid);
+	put_option_number(&checkpoint, torsh_config.checkpoint_ns);
+	torsh_config_put_record(&torsh_config.record, &record);
+	torsh_config_put_keep(&torsh_config.keep, &keep);
+}
+
 /*
  * A reader of a pipe to its end would wait for the writer too: the target prints its message at
  * exit instead.
@@ -143,9 +162,7 @@ static bool is_read_to_its_end(int fd)
 
 __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 {
-	char max_size[24], reserve[24], target[24], checkpoint[24];
-	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve),
-		    target_text = TEXT_IN(target), checkpoint_text = TEXT_IN(checkpoint);
+	static struct option_texts texts; /* not on the stack: this process is the writer soon */
 	const char *arguments[] = {
 		"torsh-writer",
 		"--socket",
@@ -153,15 +170,19 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		"--recording",
 		plan->output.recording,
 		"--record",
-		torsh_config.record_full ? "full" : "folded",
+		texts.record,
+		"--keep",
+		texts.keep,
+		"--keep-with",
+		torsh_config.keep_with ? torsh_config.keep_with : "",
 		"--max-size",
-		max_size,
+		texts.max_size,
 		"--reserve",
-		reserve,
+		texts.reserve,
 		"--summary",
 		torsh_config.summary ? "1" : "0",
 		"--target",
-		target,
+		texts.target,
 		"--flops",
 		torsh_config.with_flops ? "1" : "0",
 		"--export",
@@ -169,17 +190,14 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		"--export-to",
 		plan->output.export,
 		"--checkpoint",
-		checkpoint,
+		texts.checkpoint,
 		NULL,
 	};
 	char **environment = torsh_writer_process_environment();
 	int stderr_fd;
 	long result;
 
-	put_option_number(&max_text, torsh_config.max_size_bytes);
-	put_option_number(&reserve_text, torsh_config.reserve_bytes);
-	put_option_number(&target_text, plan->output.pid);
-	put_option_number(&checkpoint_text, torsh_config.checkpoint_ns);
+	put_options(&texts, plan);
 	torsh_writer_process_reset_signals();
 	if (chdir("/"))
 		torsh_message("the writer stays in the target's directory", NULL);

@@ -22,6 +22,7 @@ enum request_verb {
 	REQUEST_END = 6, /* the recording ends now, even if processes continue */
 	/* as SNAPSHOT, of blocks that were judged: the process is stopped meanwhile */
 	REQUEST_JUDGED_SNAPSHOT = 7,
+	REQUEST_KEEP = 8, /* a copy of the session as it is now, beside its recording */
 };
 
 struct request {
@@ -29,7 +30,8 @@ struct request {
 	uint32_t version;
 	uint32_t verb; /* enum request_verb */
 	uint32_t n_sites; /* STATUS: limit per process, <= REQUEST_SITES_MAX; else 0 */
-	uint32_t pid; /* JUDGED_SNAPSHOT: whose blocks are judged, 0: of all; else 0 */
+	/* JUDGED_SNAPSHOT: whose blocks are judged, 0: of all; KEEP: of the session; else 0 */
+	uint32_t pid;
 };
 
 _Static_assert(sizeof(struct request) == 24, "request is part of the protocol");
@@ -43,7 +45,7 @@ struct request_answer {
 	uint64_t magic;
 	uint32_t version;
 	int32_t result; /* 0 or -errno; PAUSE, RESUME: -EALREADY if nothing changed */
-	uint64_t recording_bytes;
+	uint64_t recording_bytes; /* KEEP: the number of the copy */
 	uint32_t n_processes; /* recorded now */
 	uint32_t writer_pid; /* in the writer's PID namespace */
 };

@@ -33,6 +33,7 @@
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \
 	COMMAND(snapshot, "what a running session holds now, as a recording") \
+	COMMAND(keep, "a copy of a running session, beside its recording")    \
 	COMMAND(top, "what running sessions hold, as it changes")             \
 	COMMAND(pause, "pause the recording of a running session")            \
 	COMMAND(resume, "resume it")                                          \

@@ -65,8 +65,9 @@ struct live_answer {
 int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n_sites,
 		     struct live_answer *answer);
 
-/* Likewise for a snapshot for which the blocks of the process are judged. */
-int torsh_live_query_judged(const char *socket_path, uint32_t pid, struct live_answer *answer);
+/* Likewise for a request that is about a process. */
+int torsh_live_query_process(const char *socket_path, enum request_verb verb, uint32_t pid,
+			     struct live_answer *answer);
 
 /* Close the descriptors of an answer. */
 void torsh_live_close(struct live_answer *answer);

@@ -148,12 +148,13 @@ int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n
 		     answer);
 }
 
-int torsh_live_query_judged(const char *socket_path, uint32_t pid, struct live_answer *answer)
+int torsh_live_query_process(const char *socket_path, enum request_verb verb, uint32_t pid,
+			     struct live_answer *answer)
 {
 	return query(socket_path,
 		     &(struct request){.magic = REQUEST_MAGIC,
 				       .version = REQUEST_VERSION,
-				       .verb = REQUEST_JUDGED_SNAPSHOT,
+				       .verb = verb,
 				       .pid = pid},
 		     answer);
 }

@@ -316,6 +316,12 @@ struct recorded_process {
 	uint64_t rss_peak_bytes;
 	char *rss_peak_source;
 	uint64_t ring_bytes_read, waited_ns;
+	/*
+	 * of a flight recorder, after torsh_timeline_visit: events that the file no longer has, and
+	 * steps begun before the others
+	 */
+	uint64_t timeline_passed, timeline_passed_steps;
+	bool has_timeline_begin;
 	struct recorded_usage usage;
 
 	struct recorded_tables

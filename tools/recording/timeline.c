@@ -7,6 +7,24 @@
 #include "tools/store/recording_format.h"
 #include "tools/store/recording_read.h"
 
+/* Of the first message of a process: what was before it. */
+static void take_passed(const struct recording *recording, const Torsh__Timeline *message,
+			const struct recorded_process *seen)
+{
+	for (size_t i = 0; i < recording->n_processes; i++) {
+		struct recorded_process *process = recording->processes[i];
+
+		if (process != seen)
+			continue;
+		if (!process->has_timeline_begin ||
+		    message->events_before < process->timeline_passed) {
+			process->timeline_passed = message->events_before;
+			process->timeline_passed_steps = message->steps_before;
+		}
+		process->has_timeline_begin = true;
+	}
+}
+
 static int walk_message(const struct recording *recording, const Torsh__Timeline *message,
 			timeline_visit *visit, void *context)
 {
@@ -18,6 +36,8 @@ static int walk_message(const struct recording *recording, const Torsh__Timeline
 
 	if (!process)
 		return 0;
+	if (message->has_events_before)
+		take_passed(recording, message, process);
 	rc = torsh_timeline_open(&reader, message->n_events, message->columns.data,
 				 message->columns.len);
 	if (rc == 0) {

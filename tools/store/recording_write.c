@@ -345,7 +345,8 @@ static int write_free(void *context, struct extent extent)
  * Write the packed chunk into a free place. The remainder is marked first: until then the whole
  * place counts as free.
  */
-static int overwrite(struct recording_file *file, struct extent whole, uint64_t n_bytes)
+static int overwrite(struct recording_file *file, enum recording_priority priority,
+		     struct extent whole, uint64_t n_bytes)
 {
 	struct extent rest = {.offset = whole.offset + n_bytes, .n_bytes = whole.n_bytes - n_bytes};
 	int result = rest.n_bytes ? write_free(file, rest) : 0;
@@ -353,7 +354,7 @@ static int overwrite(struct recording_file *file, struct extent whole, uint64_t 
 	if (!result)
 		result = write_at(file, file->stored, n_bytes, whole.offset);
 	if (result)
-		stop_at_error(file, RECORDING_CHECKPOINT, -result);
+		stop_at_error(file, priority, -result);
 	else
 		file->n_chunks++;
 	return result;
@@ -390,11 +391,11 @@ int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk,
 							       : CHUNK_LATER);
 	if (n_bytes < 0)
 		return note_missed(file, priority, (int)n_bytes);
-	if (priority == RECORDING_CHECKPOINT)
+	if (priority != RECORDING_LAST)
 		whole = torsh_free_extents_take(&file->extents, (uint64_t)n_bytes,
 						sizeof(struct chunk_header));
 	if (whole.n_bytes)
-		result = overwrite(file, whole, (uint64_t)n_bytes);
+		result = overwrite(file, priority, whole, (uint64_t)n_bytes);
 	else
 		result = append_packed(file, n_bytes, priority);
 	if (!result)

@@ -39,7 +39,7 @@ struct recording_file *torsh_recording_create(int fd, const struct recording_lim
 
 /*
  * Write a chunk that replaces earlier ones of this function and may be replaced itself: it is read
- * after all appended chunks. A RECORDING_CHECKPOINT chunk reuses a free extent if one is large
+ * after all appended chunks. One that is not RECORDING_LAST reuses a free extent if one is large
  * enough. Pass *extent to torsh_recording_free_extent once a later chunk contains everything in
  * this one. Returns as torsh_recording_append.
  */

@@ -59,7 +59,10 @@ static void nothing_set_is_the_documented_default(void **state)
 	assert_int_equal(torsh_config.enabled, 1);
 	assert_int_equal(torsh_config.follow, 1);
 	assert_int_equal(torsh_config.summary, 1);
-	assert_int_equal(torsh_config.record_full, 0);
+	assert_int_equal(torsh_config.record.mode, RECORD_FOLDED);
+	assert_int_equal(torsh_config.keep.slow_percent, 200);
+	assert_true(torsh_config.keep.on_memory);
+	assert_true(torsh_config.keep.hang_ns == UINT64_C(300000000000));
 	assert_int_equal(torsh_config.ring_bytes, 1 << 20);
 	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON |
 							  ACTIVITY_TORCH | ACTIVITY_CUDA |
@@ -68,6 +71,55 @@ static void nothing_set_is_the_documented_default(void **state)
 	assert_int_equal(torsh_config.with_modules, 1);
 	assert_int_equal(torsh_config.operator_stacks, 0);
 	assert_null(torsh_config.output);
+}
+
+static struct record_config record_of(const char *value)
+{
+	struct record_config record = {.mode = N_RECORD_MODES};
+
+	torsh_config_record(value, &record);
+	return record;
+}
+
+static void a_flight_recorder_has_a_limit(void **state)
+{
+	static const char *const bad[] = {"ring",    "ring:",	   "ring:0steps",
+					  "ring:10", "ring:0s",	   "ring:9999h",
+					  "ring:1K", "ring:steps", "ring:-1s"};
+	struct record_config record = record_of("ring:90s");
+
+	(void)state;
+	assert_int_equal(record.mode, RECORD_LAST_NS);
+	assert_true(record.amount == UINT64_C(90000000000));
+	record = record_of("ring:20steps");
+	assert_int_equal(record.mode, RECORD_LAST_STEPS);
+	assert_int_equal(record.amount, 20);
+	record = record_of("ring:512M");
+	assert_int_equal(record.mode, RECORD_LAST_BYTES);
+	assert_int_equal(record.amount, 512 << 20);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(record_of(bad[i]).mode, N_RECORD_MODES);
+}
+
+static void causes_of_copies_are_named(void **state)
+{
+	static const char *const bad[] = {"slow",	"slow:1", "slow:1.05",
+					  "slow:2.125", "slow:x", "hang:10ms",
+					  "memory:1",	"often",  "slow:2,none"};
+	struct keep_config keep;
+
+	(void)state;
+	assert_int_equal(torsh_config_keep("slow:2.5,hang:90s", &keep), 0);
+	assert_int_equal(keep.slow_percent, 250);
+	assert_true(keep.hang_ns == UINT64_C(90000000000));
+	assert_false(keep.on_memory);
+	assert_int_equal(torsh_config_keep("memory,slow:1.25", &keep), 0);
+	assert_int_equal(keep.slow_percent, 125);
+	assert_true(keep.on_memory);
+	assert_int_equal(torsh_config_keep("none", &keep), 0);
+	assert_int_equal(keep.slow_percent + keep.hang_ns + keep.on_memory, 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(torsh_config_keep(bad[i], &keep), -1);
 }
 
 static void values_are_taken(void **state)
@@ -89,7 +141,7 @@ static void values_are_taken(void **state)
 	assert_string_equal(printed, "");
 	assert_int_equal(torsh_config.enabled, 0);
 	assert_string_equal(torsh_config.output, "out/%p");
-	assert_int_equal(torsh_config.record_full, 1);
+	assert_int_equal(torsh_config.record.mode, RECORD_FULL);
 	assert_int_equal(torsh_config.ring_bytes, 128 << 10);
 	assert_int_equal(torsh_config.activities, ACTIVITY_VM);
 	assert_true(torsh_config.max_size_bytes == UINT64_C(2) << 30);
@@ -232,7 +284,7 @@ static void bad_values_are_named_and_leave_the_default(void **state)
 		{"TORSH_PROFILER_ENABLED=yes", "0 or 1"},
 		{"TORSH_PROFILER_RING=1K", "from 64K to 256M"},
 		{"TORSH_PROFILER_RING=99999999999999999999", "from 64K to 256M"},
-		{"TORSH_PROFILER_RECORD=all", "full or folded"},
+		{"TORSH_PROFILER_RECORD=all", "folded, full, or ring:TIME"},
 		{"TORSH_PROFILER_ACTIVITIES=heap,foo", "heap,vm,python"},
 		{"TORSH_PROFILER_MAX_SIZE=12X", "10M, 2G"},
 		{"TORSH_PROFILER_MAX_SIZE=", "10M, 2G"},
@@ -381,6 +433,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_set_is_the_documented_default, restore_defaults),
+		cmocka_unit_test(a_flight_recorder_has_a_limit),
+		cmocka_unit_test(causes_of_copies_are_named),
 		cmocka_unit_test_setup(values_are_taken, restore_defaults),
 		cmocka_unit_test(labels_are_texts_with_different_names),
 		cmocka_unit_test(the_innermost_launcher_describes_the_process),

@@ -23,8 +23,8 @@ static void every_reason_is_in_the_recording(void **state)
 	struct recording *recording;
 
 	(void)state;
-	assert_int_equal(torsh_checkpoints_open(&checkpoints, fd, &(struct recording_limits){0}, 0,
-						UINT64_C(1000000000)),
+	assert_int_equal(torsh_checkpoints_open(&checkpoints, fd, &(struct recording_limits){0},
+						&(struct flight_limit){0}, 0, UINT64_C(1000000000)),
 			 0);
 	torsh_rows_session(checkpoints.file, &(struct rows_session){.start_realtime_ns = 1});
 	for (uint32_t i = 0; i < 2 * N_REASONS; i++) {

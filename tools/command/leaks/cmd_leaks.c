@@ -342,7 +342,8 @@ static void take_now(struct read_options *options, uint32_t pid)
 
 	torsh_live_sessions_look(&sessions, 0);
 	session = torsh_live_sessions_need(&sessions, pid);
-	result = torsh_live_query_judged(session->socket_path, pid, &answer);
+	result = torsh_live_query_process(session->socket_path, REQUEST_JUDGED_SNAPSHOT, pid,
+					  &answer);
 	if (result)
 		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", pid,
 			  torsh_live_reason(result));

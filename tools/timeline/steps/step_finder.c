@@ -183,17 +183,23 @@ static uint32_t choose_optimizer(const struct moments *moments)
 	return chosen;
 }
 
-static void step_by_optimizer(const struct step_finder *finder, struct steps *steps)
+/* Of a flight recorder the first one is not whole, and its number is known. */
+static void step_by_optimizer(const struct step_finder *finder,
+			      const struct recorded_process *process, struct steps *steps)
 {
 	const struct moments *moments = &finder->optimizer;
 	uint32_t optimizer = choose_optimizer(moments);
-	uint64_t start_ns = finder->start_ns;
+	uint64_t start_ns = finder->start_ns, first = process->timeline_passed_steps;
+	bool is_whole = !process->timeline_passed;
 
 	for (size_t i = 0; i < moments->n; i++) {
 		if (moments->items[i].name != optimizer)
 			continue;
-		if (moments->items[i].end_ns > start_ns)
-			torsh_steps_add(steps, steps->n, start_ns, moments->items[i].end_ns);
+		if (is_whole && moments->items[i].end_ns > start_ns)
+			torsh_steps_add(steps, first + steps->n, start_ns,
+					moments->items[i].end_ns);
+		first += !is_whole;
+		is_whole = true;
 		start_ns = moments->items[i].end_ns;
 	}
 }
@@ -213,7 +219,7 @@ static void step_by_best(struct step_finder *finder, uint64_t last_ns,
 		step_by_profiler(steps, &finder->profiler);
 	} else if (finder->optimizer.n) {
 		steps->rule = STEPS_BY_OPTIMIZER;
-		step_by_optimizer(finder, steps);
+		step_by_optimizer(finder, process, steps);
 	} else if (finder->data.n > 1) {
 		steps->rule = STEPS_BY_DATALOADER;
 		step_by_batches(steps, &finder->data, finder->last_operator_ns);

@@ -61,6 +61,7 @@ void torsh_process_state_destroy(struct process_state *state)
 	torsh_mappings_destroy(&state->mappings);
 	torsh_columns_destroy(state->columns);
 	torsh_timeline_destroy(state->timeline);
+	torsh_timeline_destroy(state->definitions);
 	torsh_step_marks_destroy(&state->steps);
 	torsh_scopes_destroy(&state->scopes);
 	torsh_tensor_reads_free(&state->reads);

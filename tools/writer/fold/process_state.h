@@ -19,6 +19,7 @@
 #include "tools/writer/fold/program/program_tables.h"
 #include "tools/writer/fold/session_heap.h"
 #include "tools/writer/fold/step_marks.h"
+#include "tools/writer/fold/tables/step_pace.h"
 #include "tools/writer/fold/tables/device_sum.h"
 #include "tools/writer/fold/tables/series.h"
 #include "tools/writer/fold/tables/tensor_reads.h"
@@ -61,6 +62,12 @@ struct folded_out_of_memory {
 	uint64_t stamp;
 	uint32_t operator, module; /* labels of the thread's current scope; 0: none */
 	struct event_out_of_memory event;
+};
+
+/* What a flight recorder (output/flight.h) has let pass of a timeline. */
+struct timeline_passed {
+	uint64_t n_events; /* that are no longer in the recording */
+	uint64_t from_ns; /* session time of the first one that is */
 };
 
 enum writer_loss {
@@ -118,6 +125,8 @@ struct process_state {
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: from then on no event is stored */
 	struct step_marks steps;
+	struct step_pace pace;
+	bool has_hung; /* no step began for too long: since then none has */
 	uint64_t first_edge_stamp; /* of the first mark, region or step; 0: none */
 	struct scopes scopes;
 	struct tensor_reads reads;
@@ -126,6 +135,11 @@ struct process_state {
 	bool is_out_of_memory; /* nothing is folded until torsh_out_of_memory_keep has cleared it */
 	struct timeline_writer *timeline; /* NULL: not created yet, or not stored any more */
 	int timeline_failed; /* -errno, as columns_failed */
+	/* of a flight recorder: what the rest of the timeline refers to. NULL: part of the rest */
+	struct timeline_writer *definitions;
+	struct timeline_passed passed;
+	uint64_t timeline_first_ns, timeline_last_ns; /* of the events in timeline */
+	uint64_t timeline_steps, timeline_events; /* before the first of these: begun; written */
 	/* device memory changes are in the timeline, with marks of the heap between them */
 	bool has_device_memory;
 	struct device_sum devices;

@@ -127,6 +127,8 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 		torsh_heap_name_step(&state->heap, stamp, state->steps.current,
 				     state->steps.source == STEP_BY_OPTIMIZER);
 	if (is_step) {
+		torsh_step_pace_take(&state->pace, torsh_clock_to_ns(&state->clock, stamp));
+		state->has_hung = false;
 		torsh_heap_mark_step(&state->heap, stamp);
 		torsh_moments_event(&state->heap, stamp,
 				    &(struct moment_event){.kind = MOMENT_BY_STEP,
@@ -141,16 +143,48 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 			&(struct moment_event){.kind = MOMENT_BY_MARK, .name = event->mark.name});
 }
 
+/* Returns true for what events refer to however late they come. */
+static bool is_definition(uint32_t id)
+{
+	switch (id) {
+	case EVENT_SCHEDULE:
+	case EVENT_THREAD_NAME:
+	case EVENT_OP_THREAD:
+	case EVENT_PROCESS_GROUP:
+	case EVENT_DEVICE_MODE:
+	case EVENT_GRAPH_NODE:
+	case EVENT_GRAPH_EXECUTABLE:
+	case EVENT_DEVICE:
+	case EVENT_DEVICE_CONTEXT:
+	case EVENT_DEVICE_STREAM:
+	case EVENT_COUNTER_MODE:
+	case EVENT_COUNTER_METRIC:
+	case EVENT_FACT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void add_row(struct process_state *state, const struct timeline_event *row)
 {
+	struct timeline_writer *writer;
+
 	if (state->timeline_failed) {
 		state->losses[WRITER_LOSS_timeline_unkept]++;
 		return;
 	}
 	if (!state->timeline)
 		state->timeline = torsh_timeline_create();
-	state->timeline_failed =
-		state->timeline ? torsh_timeline_add(state->timeline, row) : -ENOMEM;
+	writer = state->timeline;
+	if (state->definitions && is_definition(row->event.id)) {
+		writer = state->definitions;
+	} else if (writer) {
+		if (!torsh_timeline_count(writer))
+			state->timeline_first_ns = row->at_ns;
+		state->timeline_last_ns = row->at_ns;
+	}
+	state->timeline_failed = writer ? torsh_timeline_add(writer, row) : -ENOMEM;
 	state->losses[WRITER_LOSS_timeline_unkept] += state->timeline_failed != 0;
 }
 

@@ -12,11 +12,12 @@
 #include "tools/base/memory.h"
 
 #define FIRST_CHECKPOINT_NS UINT64_C(250000000)
+#define SETTLE_EVERY_NS UINT64_C(2000000000) /* readers of the file have so long for a chunk */
 #define CHECKPOINT_COST 100u /* a checkpoint uses at most this fraction of the time */
 
 int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
-			   const struct recording_limits *limits, bool is_full,
-			   uint64_t interval_ns)
+			   const struct recording_limits *limits, const struct flight_limit *flight,
+			   bool is_full, uint64_t interval_ns)
 {
 	uint64_t first_ns = interval_ns < FIRST_CHECKPOINT_NS ? interval_ns : FIRST_CHECKPOINT_NS;
 	struct timespec real;
@@ -26,6 +27,7 @@ int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
 		.file = torsh_recording_create(
 			fd, limits, (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec),
 		.is_full = is_full,
+		.flight.limit = *flight,
 		.interval_ns = interval_ns,
 		.next_checkpoint_ns = torsh_clock_monotonic_ns() + first_ns,
 		.step_ns = first_ns,
@@ -37,6 +39,7 @@ int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
 void torsh_checkpoints_destroy(struct checkpoints *checkpoints)
 {
 	torsh_syncer_stop(checkpoints->syncer);
+	torsh_flight_destroy(&checkpoints->flight);
 	for (uint32_t i = 0; i < checkpoints->n_reasons; i++)
 		free(checkpoints->reasons[i]);
 	free(checkpoints->reasons);
@@ -125,7 +128,8 @@ void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *
 {
 	struct process_state *state = &target->state;
 
-	uint32_t n_lost = torsh_rows_timeline(checkpoints->file, target, n_least);
+	uint32_t n_lost =
+		torsh_rows_timeline(checkpoints->file, &checkpoints->flight, target, n_least);
 
 	if (!n_lost && !state->timeline_failed)
 		return;
@@ -136,8 +140,26 @@ void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *
 	torsh_process_state_note(state, "not all of the timeline was kept in the recording: %s",
 				 strerror(-state->timeline_failed));
 	torsh_timeline_destroy(state->timeline);
-	state->timeline = NULL;
+	torsh_timeline_destroy(state->definitions);
+	state->timeline = state->definitions = NULL;
 	torsh_checkpoints_poll(checkpoints);
+}
+
+void torsh_checkpoints_flight(struct checkpoints *checkpoints, struct target *target,
+			      uint64_t now_ns)
+{
+	const struct process_state *state = &target->state;
+
+	if (!state->timeline || !torsh_timeline_count(state->timeline) ||
+	    !torsh_flight_is_due(&checkpoints->flight,
+				 state->timeline_last_ns - state->timeline_first_ns,
+				 state->steps.n_steps - state->timeline_steps))
+		return;
+	torsh_checkpoints_timeline(checkpoints, target, 1);
+	if (now_ns - checkpoints->settled_ns < SETTLE_EVERY_NS)
+		return;
+	checkpoints->settled_ns = now_ns;
+	torsh_recording_settle(checkpoints->file);
 }
 
 void torsh_checkpoints_write(struct checkpoints *checkpoints, struct target *target)
@@ -147,6 +169,8 @@ void torsh_checkpoints_write(struct checkpoints *checkpoints, struct target *tar
 	target->n_written = target->state.n_folded;
 	torsh_checkpoints_events(checkpoints, target, 1);
 	torsh_checkpoints_timeline(checkpoints, target, 1);
+	torsh_flight_let_pass(&checkpoints->flight, checkpoints->file, target->number,
+			      target->state.steps.n_steps, target->state.timeline_last_ns);
 	torsh_rows_target(checkpoints->file, target, RECORDING_CHECKPOINT);
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "tools/store/recording_write.h"
+#include "tools/writer/output/flight.h"
 #include "tools/writer/output/rows/rows.h"
 #include "tools/writer/threads/syncer.h"
 
@@ -18,6 +19,8 @@
 struct checkpoints {
 	struct recording_file *file;
 	bool is_full; /* keep every event */
+	struct flight flight; /* what is kept of timelines */
+	uint64_t settled_ns; /* CLOCK_MONOTONIC: what passed before may be written over */
 	uint64_t interval_ns; /* minimum time between checkpoints */
 	uint64_t next_checkpoint_ns, step_ns; /* CLOCK_MONOTONIC */
 	struct extent checkpoint; /* of the last Checkpoint row */
@@ -30,8 +33,8 @@ struct checkpoints {
 
 /* Begin the recording behind fd, which stays the caller's. Returns 0 or -ENOMEM. */
 int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
-			   const struct recording_limits *limits, bool is_full,
-			   uint64_t interval_ns);
+			   const struct recording_limits *limits, const struct flight_limit *flight,
+			   bool is_full, uint64_t interval_ns);
 
 /*
  * Write the end of the recording and close it. is_complete: every process had ended; at_ns: session
@@ -49,6 +52,10 @@ void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *ta
 /* Write a target's timeline if it has at least n_least events. */
 void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *target,
 				uint32_t n_least);
+
+/* Write the target's timeline if that is due for a flight recorder. */
+void torsh_checkpoints_flight(struct checkpoints *checkpoints, struct target *target,
+			      uint64_t now_ns);
 
 /* Write a target's current rows. */
 void torsh_checkpoints_write(struct checkpoints *checkpoints, struct target *target);

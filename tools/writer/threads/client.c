@@ -71,6 +71,7 @@ static bool is_verb(uint32_t verb)
 	case REQUEST_RESUME:
 	case REQUEST_END:
 	case REQUEST_JUDGED_SNAPSHOT:
+	case REQUEST_KEEP:
 		return true;
 	default:
 		return false;
@@ -86,7 +87,8 @@ static bool is_request(const void *bytes, size_t n)
 	memcpy(&request, bytes, sizeof(request));
 	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION &&
 	       is_verb(request.verb) && request.n_sites <= REQUEST_SITES_MAX &&
-	       (!request.pid || request.verb == REQUEST_JUDGED_SNAPSHOT);
+	       (!request.pid || request.verb == REQUEST_JUDGED_SNAPSHOT ||
+		request.verb == REQUEST_KEEP);
 }
 
 /* Returns 0, or -EPROTO: then the caller still owns the message's descriptor. */

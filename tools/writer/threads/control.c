@@ -229,7 +229,8 @@ static bool is_over(struct control *control, int *timeout_ms)
 		return false;
 	}
 	*timeout_ms = CHILD_STEP_MS;
-	return !torsh_drain_has_pending_child(control->drain);
+	return !torsh_drain_has_pending_child(control->drain) &&
+	       !torsh_drain_is_keeping(control->drain);
 }
 
 static void leave_all(struct control *control)

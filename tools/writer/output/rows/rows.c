@@ -9,6 +9,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/fold/process_timeline.h"
+#include "tools/writer/output/flight.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
 #ifndef TORSH_VERSION
@@ -40,8 +41,9 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 {
 	Torsh__Session row = TORSH__SESSION__INIT;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	char host[256] = "", version[] = TORSH_VERSION, full[] = "full", folded[] = "folded";
+	char host[256] = "", version[] = TORSH_VERSION;
 	char *recording = session->recording ? torsh_memory_text(session->recording) : NULL;
+	char *record = session->record ? torsh_memory_text(session->record) : NULL;
 
 	gethostname(host, sizeof(host) - 1);
 	ROWS_SET(&row, format, RECORDING_FORMAT);
@@ -49,7 +51,7 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 	ROWS_SET(&row, writer_pid, (uint32_t)getpid());
 	row.agent_version = version;
 	row.host = host;
-	row.record = session->is_full ? full : folded;
+	row.record = record;
 	if (session->without_flops)
 		ROWS_SET(&row, without_flops, 1);
 	if (session->ends_with_process_1)
@@ -64,6 +66,7 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 	chunk.session = &row;
 	torsh_recording_append(file, &chunk, RECORDING_LAST);
 	free(recording);
+	free(record);
 }
 
 void torsh_rows_process(struct recording_file *file, const struct target *target)
@@ -298,20 +301,21 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 	return result ? n_events : 0;
 }
 
-uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least)
+/* Write what the writer has of the target's timeline. Returns as torsh_rows_timeline. */
+static uint32_t put_timeline(struct recording_file *file, struct flight *flight,
+			     const struct target *target, struct timeline_writer *timeline)
 {
+	const struct process_state *state = &target->state;
 	Torsh__Timeline row = TORSH__TIMELINE__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct timeline_writer *timeline = target->state.timeline;
+	struct flight_chunk about = {.process = target->number,
+				     .first_ns = state->timeline_first_ns,
+				     .last_ns = state->timeline_last_ns,
+				     .n_steps = state->steps.n_steps,
+				     .passed = (struct timeline_passed *)&state->passed};
 	uint32_t n_events;
-	int result;
+	int result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);
 
-	if (!timeline || torsh_timeline_count(timeline) + 1 < n_least)
-		return 0;
-	torsh_process_timeline_mark_heap(&target->state);
-	if (torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
-		return 0;
-	result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);
 	if (result)
 		return n_events;
 	row.has_columns = true;
@@ -319,9 +323,36 @@ uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target,
 	ROWS_SET(&row, n_events, n_events);
 	chunk.n_timeline = 1;
 	chunk.timeline = &rows;
-	result = torsh_recording_append(file, &chunk, RECORDING_EVENTS);
+	about.n_events = n_events;
+	if (flight) {
+		ROWS_SET(&row, events_before, state->timeline_events);
+		ROWS_SET(&row, steps_before, state->timeline_steps);
+	}
+	result = flight ? torsh_flight_put(flight, file, &chunk, &about)
+			: torsh_recording_append(file, &chunk, RECORDING_EVENTS);
 	free(row.columns.data);
 	return result ? n_events : 0;
+}
+
+uint32_t torsh_rows_timeline(struct recording_file *file, struct flight *flight,
+			     struct target *target, uint32_t n_least)
+{
+	struct timeline_writer *timeline = target->state.timeline,
+			       *definitions = target->state.definitions;
+	uint32_t n_lost = 0, n_events;
+
+	if (definitions && torsh_timeline_count(definitions) >= n_least)
+		n_lost = put_timeline(file, NULL, target, definitions);
+	if (!timeline || torsh_timeline_count(timeline) + 1 < n_least)
+		return n_lost;
+	torsh_process_timeline_mark_heap(&target->state);
+	if (torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
+		return n_lost;
+	n_events = torsh_timeline_count(timeline);
+	n_lost += put_timeline(file, definitions ? flight : NULL, target, timeline);
+	target->state.timeline_events += n_events;
+	target->state.timeline_steps = target->state.steps.n_steps;
+	return n_lost;
 }
 
 void torsh_rows_end(struct recording_file *file, const struct rows_end *end)

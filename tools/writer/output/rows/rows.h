@@ -15,6 +15,7 @@
 #include "tools/writer/input/target.h"
 #include "tools/writer/output/symbol_book.h"
 
+struct flight;
 struct unfollowed;
 
 /* How much of a target has been written. */
@@ -34,7 +35,8 @@ struct rows_state {
 
 struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
-	bool is_full, without_flops;
+	const char *record; /* how much is kept: "folded", "full", "ring:60s"; NULL: not said */
+	bool without_flops;
 	/* the writer is killed when the session's first process ends, because that is process 1 */
 	bool ends_with_process_1;
 	uint64_t *paused_ns, *resumed_ns; /* pauses of the recording */
@@ -90,10 +92,11 @@ int torsh_rows_allocation_sites(struct recording_file *file, struct target *targ
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);
 
 /*
- * Write the timeline if it has at least n_least events. Returns the number of events that could not
- * be written.
+ * Write the timeline if it has at least n_least events; flight decides how long the recording has
+ * them. Returns the number of events that could not be written.
  */
-uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
+uint32_t torsh_rows_timeline(struct recording_file *file, struct flight *flight,
+			     struct target *target, uint32_t n_least);
 
 /*
  * Write function names for the addresses that the target referred to, from the files of its

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The row of a process: its identity, how it ended, and its counters. */
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -67,8 +69,8 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 	notes.length = notes.length < CHANNEL_NOTES_BYTES ? notes.length : CHANNEL_NOTES_BYTES;
 	text = text_of(memory, target, notes, '\n', &n);
 	n_notes = count_strings(text, n);
-	/* The extra string is for torsh_rows_put_lsan. */
-	ROWS_COLUMN(memory, row, notes, n_notes + PROCESS_STATE_NOTES_MAX + 1);
+	/* The extra strings are for torsh_rows_put_lsan and put_passed. */
+	ROWS_COLUMN(memory, row, notes, n_notes + PROCESS_STATE_NOTES_MAX + 2);
 	split_strings(row->notes, text, n);
 	row->n_notes = n_notes;
 	for (uint32_t i = 0; i < target->state.n_notes; i++)
@@ -158,6 +160,21 @@ static void put_counts(Torsh__Process *row, const struct target *target)
 	ROWS_SET(row, waited_ns, counts.waited_ns);
 }
 
+/* A note of what a flight recorder let pass. */
+static void put_passed(Torsh__Process *row, struct rows_memory *memory,
+		       const struct timeline_passed *passed)
+{
+	char *note;
+
+	if (!passed->n_events)
+		return;
+	if (asprintf(&note,
+		     "a flight recorder: what it did before %.1f s has passed (%" PRIu64
+		     " events of operators, ranges and devices); memory is that of the whole run",
+		     (double)passed->from_ns / 1e9, passed->n_events) >= 0)
+		row->notes[row->n_notes++] = torsh_rows_keep(memory, note);
+}
+
 void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 			    const struct target *target)
 {
@@ -182,4 +199,5 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 	torsh_rows_put_losses(row, memory, target);
 	put_memory(row, target);
 	put_usage(row, memory, target);
+	put_passed(row, memory, &target->state.passed);
 }

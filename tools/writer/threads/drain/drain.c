@@ -75,6 +75,11 @@ bool torsh_drain_had_children(struct drain *drain)
 	return atomic_load_explicit(&drain->had_children, memory_order_acquire);
 }
 
+bool torsh_drain_is_keeping(struct drain *drain)
+{
+	return atomic_load_explicit(&drain->is_keeping, memory_order_acquire);
+}
+
 bool torsh_drain_has_pending_child(struct drain *drain)
 {
 	return torsh_pending_children_any(&drain->pending_children, torsh_clock_monotonic_ns());
@@ -175,6 +180,35 @@ static void watch_soon(struct drain *drain, uint64_t now)
 		drain->pace.next_watch_ns = now + RESULTS_STEP_NS;
 }
 
+/* Whether the target's steps are a cause to keep a copy, now or if none comes. */
+static void check_keeps(struct drain *drain, struct target *target, uint64_t now)
+{
+	uint64_t session_ns = torsh_session_ns(&drain->session, now), next_ns;
+
+	if (!drain->keeps.is_on)
+		return;
+	torsh_keeps_check(&drain->keeps, target, now, session_ns);
+	next_ns = torsh_keeps_next_ns(&drain->keeps, target, now, session_ns);
+	if (next_ns < drain->pace.next_watch_ns)
+		drain->pace.next_watch_ns = next_ns;
+}
+
+/* Copies that are being written, and those that other writers keep. */
+static void poll_keeps(struct drain *drain, uint64_t now)
+{
+	uint64_t session_ns = torsh_session_ns(&drain->session, now);
+
+	drain->keeps.span_ns = torsh_flight_span_ns(&drain->checkpoints.flight, session_ns);
+	torsh_keeps_poll(&drain->keeps, drain->targets, drain->n_targets);
+	/* Pairs with the acquire in torsh_drain_is_keeping. */
+	atomic_store_explicit(&drain->is_keeping, torsh_keeps_is_busy(&drain->keeps),
+			      memory_order_release);
+	drain->checkpoints.flight.is_held =
+		torsh_keeps_is_busy(&drain->keeps) || drain->keeps.pending;
+	if (drain->checkpoints.flight.is_held)
+		watch_soon(drain, now);
+}
+
 static struct target_pass drain_all(struct drain *drain)
 {
 	struct target_pass sum = {0};
@@ -198,8 +232,10 @@ static struct target_pass drain_all(struct drain *drain)
 		if (target->state.is_out_of_memory)
 			torsh_drain_keep_out_of_memory(drain, target);
 		add_pass(&sum, &pass);
+		check_keeps(drain, target, now);
 		torsh_checkpoints_events(&drain->checkpoints, target, EVENTS_CHUNK);
 		torsh_checkpoints_timeline(&drain->checkpoints, target, EVENTS_CHUNK);
+		torsh_checkpoints_flight(&drain->checkpoints, target, now);
 		torsh_unfollowed_take(&drain->unfollowed_list, target, watch_unfollowed, drain);
 		torsh_drain_check_judged(drain, target);
 		torsh_drain_check_exit_begin(drain, target);
@@ -261,6 +297,7 @@ static void *run(void *argument)
 					     drain->n_targets);
 		pass = drain_all(drain);
 		check_memory(drain, now);
+		poll_keeps(drain, now);
 		torsh_session_peak_settle(&drain->session_peak, drain->targets, drain->n_targets);
 		if (torsh_requests_is_due(&drain->requests, drain->targets, drain->n_targets))
 			torsh_drain_answer(drain);
@@ -281,6 +318,7 @@ static void *run(void *argument)
 static void destroy_parts(struct drain *drain)
 {
 	torsh_file_calls_destroy(&drain->file_calls);
+	torsh_keeps_destroy(&drain->keeps);
 	if (drain->to_judge)
 		torsh_queued_request_destroy(drain->to_judge);
 	torsh_status_reader_stop(drain->status_reader);
@@ -298,7 +336,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 
 	drain->options = *options;
 	drain->session.recording_path = options->recording_path;
-	drain->session.is_full = options->is_full;
+	drain->session.record = options->record;
 	drain->session.without_flops = options->without_flops;
 	drain->pace.wake_word = &drain->mailbox.wake_word;
 	drain->book = torsh_book_create();
@@ -308,6 +346,11 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 						.socket_path = options->socket_path,
 						.mailbox = &drain->mailbox};
 	torsh_mailbox_create(&drain->mailbox, options->done_fd);
+	drain->keeps = (struct keeps){.recording_path = options->recording_path,
+				      .limits = options->keep,
+				      .is_on = options->flight.unit != FLIGHT_OFF};
+	if (*options->keep_with)
+		drain->keeps.peers = torsh_keep_peers_start(options->keep_with, &drain->mailbox);
 	torsh_requests_create(&drain->requests, options->answer_fd);
 	torsh_pending_children_create(&drain->pending_children);
 	torsh_clock_rate_start(&drain->session.rate);
@@ -315,7 +358,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	drain->status_reader = torsh_status_reader_start();
 	if (drain->status_reader &&
 	    !torsh_checkpoints_open(&drain->checkpoints, options->recording_fd, &options->limits,
-				    options->is_full, options->checkpoint_ns) &&
+				    &options->flight, options->is_full, options->checkpoint_ns) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
 	destroy_parts(drain);

@@ -17,7 +17,9 @@
 #include "tools/store/recording_write.h"
 #include "tools/writer/input/target.h"
 #include "tools/writer/input/unfollowed.h"
+#include "tools/writer/output/flight.h"
 #include "tools/writer/output/summary.h"
+#include "tools/writer/threads/drain/keeps.h"
 #include "tools/writer/threads/request_queue.h"
 
 struct drain_options {
@@ -25,7 +27,11 @@ struct drain_options {
 	const char *recording_path; /* sent with snapshots */
 	const char *socket_path; /* at which the writer listens */
 	struct recording_limits limits;
+	const char *record; /* how much is kept, as in rows_session */
 	bool is_full; /* keep every event */
+	struct flight_limit flight; /* of the timeline */
+	struct keep_limits keep; /* when a copy is kept of a flight recorder */
+	const char *keep_with; /* the directory in which ranks meet for that; "": none */
 	uint64_t checkpoint_ns; /* between checkpoints */
 	bool without_flops; /* reports of the recording contain none */
 	pid_t first_pid; /* of the process that began the session; 0: unknown */
@@ -77,6 +83,9 @@ bool torsh_drain_had_children(struct drain *drain);
  * Returns true if a child that a finished process forked is alive and has not sent its hello yet.
  */
 bool torsh_drain_has_pending_child(struct drain *drain);
+
+/* Returns true while a copy of the session is being written, which is a client for its while. */
+bool torsh_drain_is_keeping(struct drain *drain);
 
 /* Queue a request. Requests are answered in order. */
 void torsh_drain_request(struct drain *drain, struct queued_request *queued);

@@ -32,6 +32,22 @@ static void reply_to_pause(struct drain *drain, const struct program_call *call,
 		torsh_program_call_reply(caller, call, is_change ? 0 : -EALREADY);
 }
 
+/* A client asks for a copy. */
+static void keep(struct drain *drain, struct queued_request *queued)
+{
+	int number = -ESRCH;
+
+	for (uint32_t i = 0; i < drain->n_targets && number == -ESRCH; i++) {
+		if ((uint32_t)drain->targets[i]->pid == queued->request.pid ||
+		    drain->targets[i]->start.pid == queued->request.pid)
+			number = torsh_keeps_keep(&drain->keeps, drain->targets[i], KEEP_REQUESTED,
+						  "torsh keep %u", queued->request.pid);
+	}
+	queued->answer.n_processes = drain->n_targets;
+	queued->answer.recording_bytes = number > 0 ? (uint64_t)number : 0;
+	torsh_request_queue_answer(&drain->requests.queue, queued, number > 0 ? 0 : number);
+}
+
 static void take_request(struct drain *drain, struct queued_request *queued)
 {
 	struct program_call call = queued->call;
@@ -39,6 +55,10 @@ static void take_request(struct drain *drain, struct queued_request *queued)
 
 	/* Targets that sent their hello before the request are part of the answer. */
 	torsh_drain_take_targets(drain);
+	if (queued->request.verb == REQUEST_KEEP) {
+		keep(drain, queued);
+		return;
+	}
 	is_change = torsh_requests_take(&drain->requests, queued, drain->targets, drain->n_targets);
 	if (is_change && drain->session.has_begun)
 		torsh_session_write(&drain->session, &drain->requests.pauses,
@@ -123,6 +143,9 @@ void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
 		torsh_clock_to_ns(&state->clock, state->out_of_memory.stamp));
 
 	torsh_out_of_memory_keep(&drain->out_of_memory, target, &row);
+	if (drain->keeps.limits.on_memory)
+		torsh_keeps_keep(&drain->keeps, target, KEEP_SEEN, "process %d is out of memory",
+				 (int)target->pid);
 	torsh_pauses_release(&row);
 }
 

@@ -38,6 +38,7 @@ struct drain {
 	struct pending_children pending_children;
 	_Atomic uint64_t n_finished;
 	_Atomic bool had_children; /* stored before n_finished moves */
+	_Atomic bool is_keeping; /* a copy is being written */
 	_Atomic bool is_memory_short; /* too little is left: the writer ends */
 	_Atomic int stop; /* enum drain_stop */
 
@@ -50,6 +51,7 @@ struct drain {
 	struct unfollowed_list unfollowed_list;
 	struct out_of_memory out_of_memory;
 	struct file_calls file_calls;
+	struct keeps keeps;
 	struct program_tables_set tables;
 	struct target **targets;
 	uint32_t n_targets;

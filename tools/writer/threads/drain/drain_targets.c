@@ -36,6 +36,9 @@ static void begin_state(struct drain *drain, struct target *target)
 		target->state.columns = torsh_columns_create();
 		target->state.columns_failed = target->state.columns ? 0 : -ENOMEM;
 	}
+	if (drain->options.flight.unit != FLIGHT_OFF)
+		target->state.definitions = torsh_timeline_create();
+	target->state.pace.slow_percent = drain->options.keep.slow_percent;
 	torsh_session_peak_join(&drain->session_peak, target, drain->targets, drain->n_targets);
 }
 
@@ -111,6 +114,7 @@ static void write_final_rows(struct drain *drain, struct target *target)
 {
 	torsh_checkpoints_events(&drain->checkpoints, target, 1);
 	torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
+	torsh_flight_leave(&drain->checkpoints.flight, &target->state.passed);
 	torsh_process_state_end_folding(&target->state);
 	torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
 	torsh_process_state_free_tables(&target->state);

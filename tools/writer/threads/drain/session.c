@@ -97,7 +97,7 @@ void torsh_session_write(const struct session *session, const struct pauses *pau
 {
 	struct rows_session row = {
 		.start_realtime_ns = session->realtime_ns,
-		.is_full = session->is_full,
+		.record = session->record,
 		.without_flops = session->without_flops,
 		.ends_with_process_1 = session->ends_with_process_1,
 	};
@@ -112,7 +112,7 @@ struct rows_session torsh_session_snapshot(const struct session *session,
 {
 	struct rows_session row = {
 		.start_realtime_ns = session->realtime_ns,
-		.is_full = session->is_full,
+		.record = session->record,
 		.without_flops = session->without_flops,
 		.recording = session->recording_path,
 		.taken_ns = taken_ns,

@@ -15,7 +15,8 @@
 
 struct session {
 	const char *recording_path;
-	bool is_full, without_flops; /* as in rows_session */
+	const char *record; /* as in rows_session, as is the next */
+	bool without_flops;
 	bool has_begun;
 	bool ends_with_process_1; /* its first process is process 1 of the writer's PID namespace */
 	uint64_t monotonic_ns; /* the zero of all times */

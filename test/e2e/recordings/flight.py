@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Flight recorders: the last part of the timeline is kept, and copies when something happens. The targets run a step for
+each letter, so how many there were, and which were slow, is known."""
+
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+from live_targets import Target  # noqa: E402
+
+PACED = (PROGRAMS / "paced",)
+WORK = 20  # ranges of a step
+
+
+def steps_of(path):
+    """Numbers of the steps in a recording, which are without a gap."""
+    numbers = [step["index"] for step in read_report("steps", path, "--limit", "0")["steps"]]
+    expect_equal(numbers, list(range(numbers[0], numbers[-1] + 1)), f"steps of {path}")
+    return numbers
+
+
+def copies(target):
+    return sorted(target.output.glob("*.kept/*.torsh"), key=lambda path: int(path.stem))
+
+
+def recording_of(target):
+    return next(target.output.glob("*.torsh"))
+
+
+def notes_of(path):
+    return " ".join(note if isinstance(note, str) else note["text"] for note in read_report("report", path)["notes"])
+
+
+def keep(target):
+    """The copy that was asked for."""
+    result = run([TORSH, "keep", target.pid])
+    expect_equal(result.returncode, 0, f"status of torsh keep ({result.stderr!r})")
+    return pathlib.Path(result.stdout.split(b"\n")[0].removeprefix(b"kept: ").decode())
+
+
+def expect_last(numbers, n_steps, limit):
+    """The last steps of so many, all within the limit, and not many more."""
+    expect_equal(numbers[-1], n_steps - 1, "last step")
+    # A message passes as a whole, and may have all that the writer folds in one pass: 32,768 events, some 780 of these steps.
+    # While a copy is made nothing passes.
+    assert limit <= len(numbers) <= limit + 1600, (len(numbers), limit)
+
+
+@case
+def the_last_steps_are_kept_and_have_their_numbers():
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:200steps", TORSH_PROFILER_KEEP="none") as target:
+        target.send("s" * 3000)
+        expect_last(steps_of(keep(target)), 3000, 200)
+        target.send("s" * 2500)
+        target.end()
+        recording = recording_of(target)
+        expect_last(steps_of(recording), 5500, 200)
+        # Ranges of the steps that are there, none of the others; of the oldest step a part may have passed.
+        found = next(r for r in read_report("regions", recording)["regions"] if r["name"] == "work")["calls"]
+        n = len(steps_of(recording))
+        assert n * WORK <= found < (n + 1) * WORK, (found, n)
+        assert "flight recorder" in notes_of(recording)
+        expect_equal(len(copies(target)), 1, "copies")
+
+
+@case
+def the_file_does_not_grow_with_the_run():
+    sizes = {}
+    for n in (2000, 8000):
+        with Target(PACED, TORSH_PROFILER_RECORD="ring:100steps", TORSH_PROFILER_KEEP="none") as target:
+            target.send("s" * n)
+            target.end()
+            sizes[n] = recording_of(target).stat().st_size
+    assert sizes[8000] < 1.5 * sizes[2000], sizes
+
+
+@case
+def the_last_seconds_survive_a_kill():
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:1s", TORSH_PROFILER_KEEP="none") as target:
+        target.send("S" * 40)
+        target.process.send_signal(signal.SIGKILL)
+        target.process.wait(TIMEOUT_S)
+        numbers = steps_of(recording_of(target))
+        expect_equal(numbers[-1], 39, "last step")
+        assert 9 <= len(numbers) <= 20, numbers
+
+
+@case
+def a_slow_step_is_kept_with_those_before():
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:100steps", TORSH_PROFILER_KEEP="slow:20") as target:
+        target.send("s" * 300 + "L" + "ss")
+        path = wait_until(lambda: next((path for path in copies(target) if "step 300 of" in notes_of(path)), None), "a copy")
+        target.send("s" * 500)
+        target.end()
+        numbers = steps_of(path)
+        assert 300 in numbers and 201 in numbers, (numbers[0], numbers[-1])
+        step = read_report("steps", path, "--limit", "0")["steps"][300 - numbers[0]]
+        assert step["duration_ns"] >= 2e9, step
+        # The run itself goes on, and its recording says where the copy is.
+        assert str(path) in notes_of(recording_of(target))
+
+
+@case
+def a_process_that_hangs_is_kept():
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:1m", TORSH_PROFILER_KEEP="hang:1s") as target:
+        target.send("s" * 30)
+        wait_until(lambda: copies(target), "a copy")
+        path = copies(target)[0]
+        assert "began no step for" in notes_of(path), notes_of(path)
+        expect_equal(steps_of(path), list(range(30)), "steps of the copy")
+        target.send("s" * 10)
+        target.end()
+        expect_equal(len(copies(target)), 1, "copies: one for one hang")
+
+
+@case
+def an_even_run_keeps_nothing():
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:1m", TORSH_PROFILER_KEEP="slow:1000") as target:
+        target.send("s" * 300)
+        target.end()
+        expect_equal(copies(target), [], "copies")
+        expect_equal(steps_of(recording_of(target)), list(range(300)), "steps: the ring is not full")
+
+
+@case
+def a_recording_that_is_no_ring_keeps_when_asked_only():
+    with Target(PACED, TORSH_PROFILER_KEEP="slow:2,hang:1s") as target:
+        target.send("s" * 100 + "S")
+        path = keep(target)
+        expect_equal(steps_of(path), list(range(101)), "steps of the copy")
+        target.end()
+        expect_equal(copies(target), [path], "copies")
+
+
+@case
+def all_ranks_keep_what_one_keeps():
+    meeting = scratch("meeting")
+    variables = {"TORSH_PROFILER_RECORD": "ring:1m", "TORSH_PROFILER_KEEP": "none", "TORSH_PROFILER_KEEP_WITH": str(meeting)}
+    with Target(PACED, output=scratch("first"), **variables) as first, \
+            Target(PACED, output=scratch("second"), **variables) as second:
+        first.send("s" * 50)
+        second.send("s" * 60)
+        asked = keep(first)
+        wait_until(lambda: copies(second), "a copy of the other rank")
+        assert "another rank kept a copy: torsh keep" in notes_of(copies(second)[0])
+        expect_equal(steps_of(asked), list(range(50)), "steps of the first")
+        expect_equal(steps_of(copies(second)[0]), list(range(60)), "steps of the second")
+        first.end()
+        second.end()
+        expect_equal((len(copies(first)), len(copies(second))), (1, 1), "copies: no echo")
+
+
+@case
+def a_directory_that_is_not_there_is_said():
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:1m", TORSH_PROFILER_KEEP_WITH="/nonexistent/meeting") as target:
+        target.send("s" * 20)
+        wait_until(lambda: "other ranks don't hear" in notes_of(keep(target)), "the note")
+        target.end()
+
+
+@case
+def bad_values_are_named():
+    for name, value in (("RECORD", "ring:"), ("RECORD", "ring:0steps"), ("RECORD", "ring:10"), ("RECORD", "ring:100ms"),
+                        ("KEEP", "slow:1"), ("KEEP", "hang"), ("KEEP", "memory,often")):
+        result = run(["/bin/true"], env=agent_environment(scratch(), **{f"TORSH_PROFILER_{name}": value}))
+        assert f"{name}".encode() in result.stderr and b"torsh: " in result.stderr, (name, value, result.stderr)
+
+
+if __name__ == "__main__":
+    main()

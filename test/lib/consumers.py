@@ -55,4 +55,22 @@ def ask_hta(folder, category=""):
     return {int(rank): counts for rank, counts in run_python(_HTA, folder, category).items()}
 
 
+_HTA_FIGURES = """
+import json, logging, sys
+logging.disable(logging.CRITICAL)
+from hta.trace_analysis import TraceAnalysis
+analysis = TraceAnalysis(trace_dir=sys.argv[1])
+types, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, duration_ratio=1.0, num_kernels=1 << 30)
+found = {"temporal": analysis.get_temporal_breakdown(visualize=False), "types": types, "kernels": kernels,
+         "overlap": analysis.get_comm_comp_overlap(visualize=False),
+         "idle": analysis.get_idle_time_breakdown(ranks=analysis.t.get_ranks(), visualize=False)[0]}
+print(json.dumps({name: json.loads(frame.to_json(orient="records")) for name, frame in found.items()}))
+"""
+
+
+def ask_hta_for_figures(folder):
+    """The tables of HolisticTraceAnalysis on the traces in a folder, each a list of rows."""
+    return run_python(_HTA_FIGURES, folder)
+
+
 all_need("consumers")

@@ -20,16 +20,20 @@ static const char doc[] =
 	"straggler if it costs the job 5 % of the compared time and more than by turns, which 3.5 standard errors must show. "
 	"Clocks of several recordings are aligned by collectives, which nobody leaves before the last rank has entered; "
 	"what lies within the error of that is not judged. Causes are what a late rank did more than the others between two "
-	"collectives.";
+	"collectives. With --from-chrome, paths are traces of PyTorch's profiler, one of each rank, gzip or not; a directory "
+	"stands for those in it. Of these also the times that HolisticTraceAnalysis gives are shown, by its definitions: only "
+	"what was launched before the last profiler step counts.";
 
 #define TEXT_LIMIT 16
 #define JOBS_MAX 256
 
-enum { KEY_JSON = 0x2000, KEY_LIMIT, KEY_HTML };
+enum { KEY_JSON = 0x2000, KEY_LIMIT, KEY_HTML, KEY_FROM_CHROME };
 
 static const struct argp_option own_options[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
 	{"limit", KEY_LIMIT, "N", 0, "at most N rows of a table (16; 1000 in JSON); 0: all", 0},
+	{"from-chrome", KEY_FROM_CHROME, NULL, 0,
+	 "read traces of PyTorch's profiler (*.json, *.json.gz), and break their time down", 0},
 	{"html", KEY_HTML, NULL, 0, "write a page for a web browser, to ranks.html or -o", 0},
 	{"output", 'o', "FILE", 0, "write the page there; -: to standard output", 0},
 	{"jobs", 'j', "N", 0, "read with so many processes (1)", 0},
@@ -38,7 +42,9 @@ static const struct argp_option own_options[] = {
 
 struct ranks_options {
 	struct fold_inputs inputs;
-	bool is_json, is_html, has_limit;
+	char **arguments; /* the command line's */
+	size_t n_arguments;
+	bool is_json, is_html, is_from_chrome, has_limit;
 	const char *output;
 	size_t limit, n_jobs;
 };
@@ -50,6 +56,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_JSON:
 		options->is_json = true;
+		return 0;
+	case KEY_FROM_CHROME:
+		options->is_from_chrome = true;
 		return 0;
 	case KEY_HTML:
 		options->is_html = true;
@@ -67,11 +76,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			argp_error(state, "--jobs %s: from 1 to %d processes", argument, JOBS_MAX);
 		return 0;
 	case ARGP_KEY_ARG:
-		torsh_fold_inputs_add(&options->inputs, argument);
+		options->arguments[options->n_arguments++] = argument;
 		return 0;
 	case ARGP_KEY_END:
-		if (!options->inputs.n)
-			argp_error(state, "which ranks? Give folds, recordings or directories");
+		if (!options->n_arguments)
+			argp_error(state,
+				   options->is_from_chrome
+					   ? "which ranks? Give traces or directories"
+					   : "which ranks? Give folds, recordings or directories");
 		if (options->output && !options->is_html)
 			argp_error(state, "--output is where --html writes its page");
 		return 0;
@@ -80,9 +92,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* Merge the inputs into a temporary file, and read that. */
-static struct job *read_merged(const struct fold_inputs *inputs, size_t n_jobs, char *error,
-			       size_t n_error)
+/* ---- the job --------------------------------------------------------------------------------- */
+
+/* Write the fold of the inputs, or of the traces, into a temporary file, and read that. */
+static struct job *read_written(const struct ranks_options *options, struct kineto_ranks *traces,
+				char *error, size_t n_error)
 {
 	const char *folder = getenv("TMPDIR");
 	char *directory =
@@ -93,7 +107,10 @@ static struct job *read_merged(const struct fold_inputs *inputs, size_t n_jobs, 
 	if (!mkdtemp(directory))
 		torsh_die("%s can't be made: %s", directory, strerror(errno));
 	merged = torsh_need_text("%s/merged.fold", directory);
-	torsh_fold_inputs_merge(inputs, merged, n_jobs);
+	if (traces)
+		torsh_kineto_ranks_write(traces, merged);
+	else
+		torsh_fold_inputs_merge(&options->inputs, merged, options->n_jobs);
 	job = torsh_job_read(merged, error, n_error);
 	unlink(merged);
 	rmdir(directory);
@@ -102,32 +119,60 @@ static struct job *read_merged(const struct fold_inputs *inputs, size_t n_jobs, 
 	return job;
 }
 
+static struct job *read_job(struct ranks_options *options, struct kineto_ranks *traces, char *error,
+			    size_t n_error)
+{
+	for (size_t i = 0; i < options->n_arguments; i++) {
+		if (options->is_from_chrome)
+			torsh_fold_inputs_add_traces(&options->inputs, options->arguments[i]);
+		else
+			torsh_fold_inputs_add(&options->inputs, options->arguments[i]);
+	}
+	if (options->is_from_chrome) {
+		torsh_kineto_ranks_read(traces, options->inputs.paths, options->inputs.n,
+					options->n_jobs);
+		return read_written(options, traces, error, n_error);
+	}
+	if (options->inputs.n == 1 && torsh_fold_is_fold(options->inputs.paths[0]))
+		return torsh_job_read(options->inputs.paths[0], error, n_error);
+	return read_written(options, NULL, error, n_error);
+}
+
+static void show(const struct ranks_options *options, const struct ranks_view *view)
+{
+	if (options->is_html)
+		torsh_ranks_html(view, options->output ? options->output : "ranks.html");
+	else if (options->is_json)
+		torsh_ranks_json(view);
+	else
+		torsh_ranks_text(view);
+}
+
 int torsh_command_ranks(int argc, char **argv)
 {
 	static const struct argp parser = {own_options, parse, "PATH...", doc, NULL, NULL, NULL};
-	struct ranks_options options = {.n_jobs = 1};
+	struct ranks_options options = {
+		.n_jobs = 1,
+		.arguments = torsh_need_items(NULL, 0, (size_t)argc, sizeof(*options.arguments))};
 	struct ranks_view view = {0};
+	struct kineto_ranks traces = {0};
 	char error[512] = "it can't be read";
 	struct job *job;
 
 	argp_parse(&parser, argc, argv, 0, NULL, &options);
-	if (options.inputs.n == 1 && torsh_fold_is_fold(options.inputs.paths[0]))
-		job = torsh_job_read(options.inputs.paths[0], error, sizeof(error));
-	else
-		job = read_merged(&options.inputs, options.n_jobs, error, sizeof(error));
+	job = read_job(&options, &traces, error, sizeof(error));
 	if (!job)
 		torsh_die("%s", error);
 	view.job = job;
+	view.traces = options.is_from_chrome ? &traces : NULL;
 	view.limit = options.has_limit			  ? options.limit
 		     : options.is_json || options.is_html ? READ_LIMIT_JSON
 							  : TEXT_LIMIT;
-	if (options.is_html)
-		torsh_ranks_html(&view, options.output ? options.output : "ranks.html");
-	else if (options.is_json)
-		torsh_ranks_json(&view);
-	else
-		torsh_ranks_text(&view);
+	show(&options, &view);
 	torsh_job_free(job);
+	if (options.is_from_chrome)
+		torsh_kineto_ranks_free(&traces);
 	torsh_fold_inputs_free(&options.inputs);
+	free(options.arguments);
 	return TORSH_EXIT_DONE;
 }

@@ -52,18 +52,31 @@ static size_t add_files(struct fold_inputs *inputs, const char *path, const char
 	return (size_t)n;
 }
 
-void torsh_fold_inputs_add(struct fold_inputs *inputs, const char *path)
+/* Add a file itself; returns false for a directory. */
+static bool add_file(struct fold_inputs *inputs, const char *path)
 {
 	struct stat status;
 
 	if (stat(path, &status) < 0)
 		torsh_die("%s can't be read: %s", path, strerror(errno));
-	if (!S_ISDIR(status.st_mode)) {
-		add_path(inputs, torsh_need_text("%s", path));
-		return;
-	}
-	if (!add_files(inputs, path, ".fold") && !add_files(inputs, path, ".torsh"))
+	if (S_ISDIR(status.st_mode))
+		return false;
+	add_path(inputs, torsh_need_text("%s", path));
+	return true;
+}
+
+void torsh_fold_inputs_add(struct fold_inputs *inputs, const char *path)
+{
+	if (!add_file(inputs, path) && !add_files(inputs, path, ".fold") &&
+	    !add_files(inputs, path, ".torsh"))
 		torsh_die("%s has neither folds (*.fold) nor recordings (*.torsh)", path);
+}
+
+void torsh_fold_inputs_add_traces(struct fold_inputs *inputs, const char *path)
+{
+	if (!add_file(inputs, path) &&
+	    !(add_files(inputs, path, ".json.gz") + add_files(inputs, path, ".json")))
+		torsh_die("%s has no traces (*.json.gz or *.json)", path);
 }
 
 void torsh_fold_inputs_free(struct fold_inputs *inputs)

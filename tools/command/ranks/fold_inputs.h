@@ -19,6 +19,12 @@ struct fold_inputs {
  */
 void torsh_fold_inputs_add(struct fold_inputs *inputs, const char *path);
 
+/*
+ * Likewise for traces of PyTorch's profiler: a directory stands for the files in it that end in
+ * .json.gz or .json.
+ */
+void torsh_fold_inputs_add_traces(struct fold_inputs *inputs, const char *path);
+
 /* Free the list. */
 void torsh_fold_inputs_free(struct fold_inputs *inputs);
 

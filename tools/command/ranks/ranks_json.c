@@ -231,6 +231,8 @@ void torsh_ranks_put_json(struct json_writer *json, const struct ranks_view *vie
 	put_stragglers(json, view);
 	put_path(json, view);
 	put_memory(json, view);
+	if (view->traces)
+		torsh_ranks_breakdown_json(json, view);
 }
 
 void torsh_ranks_json(const struct ranks_view *view)

@@ -295,6 +295,12 @@ static void print_memory(const struct job *job)
 
 void torsh_ranks_text(const struct ranks_view *view)
 {
+	if (view->traces) {
+		torsh_ranks_breakdown_text(view);
+		if (!view->job->n_collectives)
+			return;
+		putchar('\n');
+	}
 	print_heading(view->job);
 	print_stragglers(view);
 	print_ranks(view);

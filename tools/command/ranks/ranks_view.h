@@ -5,10 +5,12 @@
 
 #include "tools/base/json_writer.h"
 #include "tools/ranks/job/job.h"
+#include "tools/ranks/kineto/kineto_ranks.h"
 
 struct ranks_view {
 	const struct job *job;
 	size_t limit; /* rows of a table; 0: all */
+	const struct kineto_ranks *traces; /* of which the job was made; NULL: of recordings */
 };
 
 /* Print the report as text. */
@@ -22,6 +24,27 @@ void torsh_ranks_put_json(struct json_writer *json, const struct ranks_view *vie
 
 /* Write the page for a browser to a file, "-": to stdout. */
 void torsh_ranks_html(const struct ranks_view *view, const char *path);
+
+/* Print the breakdown of traces. */
+void torsh_ranks_breakdown_text(const struct ranks_view *view);
+
+/* Put it. */
+void torsh_ranks_breakdown_json(struct json_writer *json, const struct ranks_view *view);
+
+extern const char *const torsh_kernel_type_names[N_KERNEL_TYPES];
+extern const char *const torsh_idle_kind_names[N_IDLE_KINDS];
+
+/* Returns (most - mean) / most over the ranks of the us at an offset of struct breakdown; or -1. */
+double torsh_ranks_breakdown_imbalance(const struct kineto_ranks *traces, size_t offset);
+
+/* A part of the ranks' time that is compared between them. */
+struct breakdown_part {
+	const char *name;
+	size_t offset; /* of the double in struct breakdown */
+};
+
+extern const struct breakdown_part torsh_breakdown_parts[];
+extern const size_t torsh_breakdown_n_parts;
 
 /* Returns the number of rows that are shown of n. */
 size_t torsh_ranks_shown(const struct ranks_view *view, size_t n);

@@ -31,7 +31,7 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* Ranks with as many collectives choose alike: the blocks with the lowest hashes. */
-static uint64_t choose_threshold(const struct rank_collectives *all)
+uint64_t torsh_rank_row_threshold(const struct rank_collectives *all)
 {
 	uint64_t *hashes, threshold;
 
@@ -174,7 +174,7 @@ static void add_collectives(struct sampling *sampling)
 	uint64_t leads[N_FOLD_LEADS];
 
 	row->has_threshold = true;
-	row->threshold = choose_threshold(all);
+	row->threshold = torsh_rank_row_threshold(all);
 	reserve_samples(row, all->n);
 	sampling->leads = torsh_need_items(NULL, 0, all->n * N_FOLD_LEADS, sizeof(*leads));
 	row->totals[FOLD_TOTAL_collectives] = all->n + 1;

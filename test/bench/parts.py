@@ -22,6 +22,7 @@ import readers
 import service
 import starts
 import timelines
+import traces
 import verdicts_at_exit
 import writer_memory
 from results import Verdicts
@@ -51,6 +52,7 @@ PARTS = {
     "writer-memory": writer_memory.sections,
     "readers": readers.sections,
     "exports": timelines.sections,
+    "traces": traces.sections,
 }
 CHANGED = " with changes"  # what follows the commit's id where files differ from it
 

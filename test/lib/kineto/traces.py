@@ -88,8 +88,8 @@ class Rank:
         self.put("PyTorch Profiler (0)", "Trace", at - 50, 9)
 
 
-def make_ranks(seed, world=3, steps=4, kernels=40, is_whole=False, late=None, late_us=2000.0):
-    """Ranks on clocks of their own; `late` computes longer in each step."""
+def make_ranks(seed, world=3, steps=4, kernels=40, is_whole=False, late=None, late_us=2000.0, has_operators=False):
+    """Ranks on clocks of their own; `late` computes longer in each step. has_operators: three around each launch, as usual."""
     common = random.Random(seed)
     ranks = [Rank(seed, i, 4_458_676_524_648 + 10_000_000 * i, is_whole) for i in range(world)]
     now, sequence = 100.0, 0
@@ -98,6 +98,10 @@ def make_ranks(seed, world=3, steps=4, kernels=40, is_whole=False, late=None, la
             rank.step_at, host = now, now
             for _ in range(kernels):
                 host += rank.random.uniform(2, 25)
+                if has_operators:
+                    for name in ("aten::linear", "aten::addmm", "aten::mm"):
+                        rank.put(name, "cpu_op", host - 2, 9, **{"External id": rank.correlation, "Ev Idx": len(rank.events),
+                                 "Input Dims": [[64, 512], [512, 512], []], "Input type": ["float", "float", "Scalar"]})
                 rank.compute(host, 1 + rank.random.expovariate(1 / 30))
                 if rank.random.random() < 0.1:
                     rank.copy(host)

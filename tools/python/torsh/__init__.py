@@ -22,6 +22,7 @@ recordings.
     print(m.peak_bytes, m.stayed_bytes, m.lines[:3])
 
     torsh.Recording("out").read("leaks", limit=3)["leaks"]
+    torsh.to_parquet("out", "tables")
 
 Without the agent in the process all functions do nothing. All may be called on any thread; a pushed range is popped
 by its own thread, a started one may be ended by any. Only ctypes is imported until a recording is read or a request
@@ -33,6 +34,7 @@ import ctypes
 from torsh._memory import configure, current_bytes, export, leaks_since, memory, pause, peak_bytes, reset_peak, resume, snapshot
 from torsh._ranks import ranks
 from torsh._recording import Recording, RecordingError
+from torsh._tables import to_parquet
 
 TYPE_CHECKING = False  # as in typing, without importing it
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_there", "range", "range_push", "range_pop", "range_start", "range_end", "mark", "scalar", "counter",
            "histogram", "step", "request", "configure", "current_bytes", "export", "leaks_since", "memory", "pause", "peak_bytes",
-           "ranks", "reset_peak", "resume", "snapshot", "Recording", "RecordingError"]
+           "ranks", "reset_peak", "resume", "snapshot", "to_parquet", "Recording", "RecordingError"]
 
 _UNNUMBERED = 2**64 - 1
 _SCALAR, _COUNTER, _SAMPLE = 0, 1, 2

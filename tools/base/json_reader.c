@@ -86,6 +86,77 @@ static bool take_byte(struct json_reader *json, char c)
 	return true;
 }
 
+static inline bool is_of_number(char c)
+{
+	return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E' ||
+	       (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* ---- what lies in the window as a whole ------------------------------------------------------ */
+
+static inline const char *pass_spaces(const char *at, const char *end)
+{
+	while (at < end && is_space(*at))
+		at++;
+	return at;
+}
+
+/* Returns a word whose lowest byte with a bit is that of the first byte in 8 with this value. */
+static inline uint64_t find_byte(uint64_t eight, uint64_t value)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t is_zero = eight ^ ones * value;
+
+	return (is_zero - ones) & ~is_zero & ones << 7;
+}
+
+/* Returns what follows a text, which begins at a quote; NULL: its end is not there, or an escape. */
+static inline const char *pass_text(const char *at, const char *end)
+{
+	at++;
+	while (end - at >= 8) {
+		uint64_t eight, found;
+
+		memcpy(&eight, at, 8); /* little endian, as both machines are */
+		found = find_byte(eight, '"') | find_byte(eight, '\\');
+		if (found) {
+			at += __builtin_ctzll(found) / 8;
+			return *at == '"' ? at + 1 : NULL;
+		}
+		at += 8;
+	}
+	for (; at < end && *at != '"'; at++) {
+		if (*at == '\\')
+			return NULL;
+	}
+	return at < end ? at + 1 : NULL;
+}
+
+static inline const char *pass_digits(const char *at, const char *end)
+{
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at;
+}
+
+/* Returns what follows a number without exponent, or true, false or null; NULL: something else. */
+static inline const char *pass_word(const char *at, const char *end)
+{
+	const char *start = at;
+
+	if (end - at < (ptrdiff_t)NUMBER_BYTES)
+		return NULL;
+	if (*at == 't' || *at == 'n')
+		at += !memcmp(at, "true", 4) || !memcmp(at, "null", 4) ? 4 : 0;
+	else if (*at == 'f')
+		at += !memcmp(at, "false", 5) ? 5 : 0;
+	else
+		at = pass_digits(at + (*at == '-'), end);
+	if (at < end && *at == '.')
+		at = pass_digits(at + 1, end);
+	return at == start || at >= end || at[-1] < '0' || is_of_number(*at) ? NULL : at;
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 /* Returns how many bytes from json->at on a text takes with its quotes; 0 with a fault. */
@@ -212,11 +283,19 @@ static bool unescape(struct json_reader *json, struct json_slice *text)
 
 bool torsh_json_text(struct json_reader *json, struct json_slice *text)
 {
+	const char *start, *after;
 	bool has_escape;
 	size_t n;
 
 	if (next_byte(json) != '"')
 		return set_fault(json, "not a text");
+	start = json->bytes + json->at;
+	after = pass_text(start, json->bytes + json->n);
+	if (after) {
+		*text = (struct json_slice){start + 1, (size_t)(after - start) - 2};
+		json->at += (size_t)(after - start);
+		return true;
+	}
 	n = text_length(json, &has_escape);
 	if (!n)
 		return false;
@@ -228,12 +307,6 @@ bool torsh_json_text(struct json_reader *json, struct json_slice *text)
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
-
-static bool is_of_number(char c)
-{
-	return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E' ||
-	       (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
 
 /* Returns the bytes of the number or literal at json->at; 0 with a fault. */
 static size_t word_length(struct json_reader *json)
@@ -285,10 +358,17 @@ static bool read_exactly(const char *word, size_t n, double *value, bool *is_who
 bool torsh_json_number(struct json_reader *json, double *value, bool *is_whole)
 {
 	char word[NUMBER_BYTES + 1], *end;
+	const char *start, *after;
 	size_t n;
 
 	if (!next_byte(json))
 		return set_fault(json, "it ends in the middle");
+	start = json->bytes + json->at;
+	after = pass_word(start, json->bytes + json->n);
+	if (after && read_exactly(start, (size_t)(after - start), value, is_whole)) {
+		json->at += (size_t)(after - start);
+		return true;
+	}
 	n = word_length(json);
 	if (!n)
 		return false;
@@ -347,8 +427,30 @@ static bool go_on(struct json_reader *json, bool *is_open, char end)
 	return !json->fault && (c || set_fault(json, "it ends in the middle"));
 }
 
+/* As torsh_json_member, of what is plain and whole in the window; else nothing is consumed. */
+static inline bool is_plain_member(struct json_reader *json, bool *is_open, struct json_slice *name)
+{
+	const char *end = json->bytes + json->n, *at = pass_spaces(json->bytes + json->at, end),
+		   *after;
+
+	if (at < end && *is_open)
+		at = *at == ',' ? pass_spaces(at + 1, end) : end;
+	after = at < end && *at == '"' ? pass_text(at, end) : NULL;
+	if (!after)
+		return false;
+	*name = (struct json_slice){at + 1, (size_t)(after - at) - 2};
+	at = pass_spaces(after, end);
+	if (at == end || *at != ':')
+		return false;
+	json->at = (size_t)(at + 1 - json->bytes);
+	*is_open = true;
+	return true;
+}
+
 bool torsh_json_member(struct json_reader *json, bool *is_open, struct json_slice *name)
 {
+	if (!json->fault && is_plain_member(json, is_open, name))
+		return true;
 	if (!go_on(json, is_open, '}') || !torsh_json_text(json, name))
 		return false;
 	/* The name stays where it is: its reader's window may move now only if it is copied. */
@@ -389,7 +491,7 @@ static bool skip_word(struct json_reader *json)
 	return set_fault(json, "not JSON");
 }
 
-bool torsh_json_skip(struct json_reader *json)
+static bool skip_slowly(struct json_reader *json)
 {
 	bool is_object[JSON_READER_DEPTH], is_open[JSON_READER_DEPTH];
 	struct json_slice text;
@@ -422,14 +524,115 @@ bool torsh_json_skip(struct json_reader *json)
 	return !json->fault;
 }
 
+/* ---- whole values in the window -------------------------------------------------------------- */
+
+/* Returns what follows a name and its colon; NULL: not there. */
+static inline const char *pass_name(const char *at, const char *end)
+{
+	at = pass_spaces(at, end);
+	at = at < end && *at == '"' ? pass_text(at, end) : NULL;
+	if (!at)
+		return NULL;
+	at = pass_spaces(at, end);
+	return at < end && *at == ':' ? at + 1 : NULL;
+}
+
+/* The objects and arrays that are open: a bit each, 1 for an object. */
+struct nesting {
+	uint64_t is_object;
+	unsigned depth;
+};
+
+/*
+ * Returns what follows a value; of an object or array that isn't empty, what is before its first
+ * value, and open is deeper. NULL: not there.
+ */
+static inline const char *pass_value(const char *at, const char *end, struct nesting *open)
+{
+	bool is_object = *at == '{';
+
+	if (!is_object && *at != '[')
+		return *at == '"' ? pass_text(at, end) : pass_word(at, end);
+	if (open->depth == JSON_READER_DEPTH - 1)
+		return NULL;
+	at = pass_spaces(at + 1, end);
+	if (at == end)
+		return NULL;
+	if (*at == (is_object ? '}' : ']'))
+		return at + 1;
+	open->is_object = open->is_object << 1 | is_object;
+	open->depth++;
+	return at;
+}
+
+/* Returns what follows the value that begins there; NULL: the window may not have all of it. */
+static const char *pass_whole(const char *at, const char *end)
+{
+	struct nesting open = {0};
+	unsigned depth = 0;
+
+	for (;;) {
+		at = pass_value(at, end, &open);
+		if (!at)
+			return NULL;
+		if (open.depth <= depth) {
+			for (; open.depth; open.depth--, open.is_object >>= 1) {
+				at = pass_spaces(at, end);
+				if (at == end || *at == ',')
+					break;
+				if (*at != (open.is_object & 1 ? '}' : ']'))
+					return NULL;
+				at++;
+			}
+			if (!open.depth)
+				return at;
+			if (at++ == end)
+				return NULL;
+		}
+		depth = open.depth;
+		if (open.is_object & 1 && !(at = pass_name(at, end)))
+			return NULL;
+		at = pass_spaces(at, end);
+		if (at == end)
+			return NULL;
+	}
+}
+
+/* What is not whole in the window, or isn't plain, is looked at value by value. */
+bool torsh_json_skip(struct json_reader *json)
+{
+	const char *after;
+
+	if (!next_byte(json))
+		return set_fault(json, "it ends in the middle");
+	after = pass_whole(json->bytes + json->at, json->bytes + json->n);
+	if (!after)
+		return skip_slowly(json);
+	json->at = (size_t)(after - json->bytes);
+	return true;
+}
+
+bool torsh_json_look(struct json_reader *json, struct json_slice *value)
+{
+	const char *start, *after;
+
+	if (!next_byte(json))
+		return false;
+	start = json->bytes + json->at;
+	after = pass_whole(start, json->bytes + json->n);
+	if (after)
+		*value = (struct json_slice){start, (size_t)(after - start)};
+	return after;
+}
+
+void torsh_json_pass(struct json_reader *json, struct json_slice value)
+{
+	json->at += value.n;
+}
+
 bool torsh_json_end(struct json_reader *json)
 {
 	if (next_byte(json))
 		return set_fault(json, "more behind its end");
 	return !json->fault;
-}
-
-bool torsh_json_is(struct json_slice slice, const char *text)
-{
-	return strlen(text) == slice.n && !memcmp(slice.text, text, slice.n);
 }

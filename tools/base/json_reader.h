@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define JSON_READER_DEPTH 64u
 #define JSON_READER_TEXT_MAX ((size_t)64 << 20)
@@ -74,10 +75,20 @@ bool torsh_json_number(struct json_reader *json, double *value, bool *is_whole);
 /* Read any value, and forget it. */
 bool torsh_json_skip(struct json_reader *json);
 
+/*
+ * Look at the next value as it is written, without consuming it. Returns false where it isn't whole
+ * in the window, has escapes or exponents, or is none: then it has to be read or skipped.
+ */
+bool torsh_json_look(struct json_reader *json, struct json_slice *value);
+
+/* Consume what torsh_json_look gave. */
+void torsh_json_pass(struct json_reader *json, struct json_slice value);
+
 /* Returns whether nothing but spaces follows; else with a fault. */
 bool torsh_json_end(struct json_reader *json);
 
-/* Returns whether a slice is this text. */
-bool torsh_json_is(struct json_slice slice, const char *text);
+/* Returns whether a slice is this text, a literal. */
+#define torsh_json_is(slice, literal) \
+	((slice).n == sizeof(literal) - 1 && !memcmp((slice).text, literal, sizeof(literal) - 1))
 
 #endif

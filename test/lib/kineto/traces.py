@@ -6,11 +6,17 @@ with collectives that all ranks leave together, and one rank may enter late.
 
 Kernels take 1 us or more: HTA's rounding gives shorter ones a negative length, and its sums then depend on the order in which
 its sort leaves equal starts.
+
+    traces.py FOLDER WORLD STEPS KERNELS
+
+writes them with operators around the launches, and prints how many events they have.
 """
 
 import gzip
 import json
+import pathlib
 import random
+import sys
 
 COMPUTE, COPIES, NCCL = 7, 24, 20  # streams
 KERNELS = ["ampere_sgemm_128x64_nn", "void at::native::vectorized_elementwise_kernel<4, \"add\">(int, T)", "triton_poi_fused_\u00e9_0",
@@ -137,3 +143,9 @@ def write_trace(path, rank, world, events=None, head=None):
 
 def write_traces(folder, ranks):
     return [write_trace(folder / f"rank{rank.rank}.json.gz", rank, len(ranks)) for rank in ranks]
+
+
+if __name__ == "__main__":
+    made = make_ranks("by hand", *map(int, sys.argv[2:5]), has_operators=True)
+    write_traces(pathlib.Path(sys.argv[1]), made)
+    print(sum(len(rank.events) for rank in made))

@@ -195,6 +195,50 @@ static void what_is_no_json_is_a_fault_where_it_is(void **state)
 	}
 }
 
+/* Reads a document in pieces; returns whether all of it is JSON, and where it is not. */
+static bool is_json(const char *text, size_t n, size_t piece, uint64_t *fault_at)
+{
+	struct pieces pieces = {text, n, piece};
+	struct json_reader json;
+	bool is_good;
+
+	torsh_json_reader_start(&json, fill, &pieces);
+	is_good = torsh_json_skip(&json) && torsh_json_end(&json);
+	*fault_at = is_good ? 0 : json.fault_at;
+	torsh_json_reader_free(&json);
+	return is_good;
+}
+
+/* What is whole in the window is passed over in another way than what comes byte by byte. */
+static void changed_documents_are_judged_alike_in_one_piece_and_in_bytes(void **state)
+{
+	static const char bytes[] = "{}[],:\"\\ 0-.e1tfn\n";
+	uint64_t random = 88172645463325252u, whole_at, bytes_at;
+	/* Numbers and words are passed over only with 64 bytes behind them. */
+	char text[sizeof(document) + 64];
+	size_t n_good = 0;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		bool is_good;
+
+		memcpy(text, document, sizeof(document) - 1);
+		memset(text + sizeof(document) - 1, ' ', 65);
+		for (int k = 0; k <= i % 3; k++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			text[random % (sizeof(document) - 1)] =
+				bytes[(random >> 32) % (sizeof(bytes) - 1)];
+		}
+		is_good = is_json(text, sizeof(text), sizeof(text), &whole_at);
+		n_good += is_good;
+		assert_int_equal(is_good, is_json(text, sizeof(text), 1, &bytes_at));
+		assert_int_equal(whole_at, bytes_at);
+	}
+	assert_in_range(n_good, 100, 19900);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +246,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_exact),
 		cmocka_unit_test(each_cut_document_is_a_fault),
 		cmocka_unit_test(what_is_no_json_is_a_fault_where_it_is),
+		cmocka_unit_test(changed_documents_are_judged_alike_in_one_piece_and_in_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

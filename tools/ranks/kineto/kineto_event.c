@@ -69,50 +69,60 @@ static void read_whole(struct json_reader *json, int64_t *to)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
+/* Read what describes a collective. Returns false if the name is of something else. */
+static bool read_of_collective(struct json_reader *json, struct kineto_event *event,
+			       struct json_slice name)
+{
+	bool is_whole;
+
+	if (torsh_json_is(name, "Collective name"))
+		read_text(json, &event->collective);
+	else if (torsh_json_is(name, "Process Group Name"))
+		read_text(json, &event->group);
+	else if (torsh_json_is(name, "Process Group Ranks"))
+		read_text(json, &event->group_ranks);
+	else if (torsh_json_is(name, "dtype"))
+		read_text(json, &event->type);
+	else if (torsh_json_is(name, "In msg nelems"))
+		read_number(json, &event->n_in, &is_whole);
+	else if (torsh_json_is(name, "Out msg nelems"))
+		read_number(json, &event->n_out, &is_whole);
+	else if (torsh_json_is(name, "Group size"))
+		read_number(json, &event->group_size, &is_whole);
+	else if (torsh_json_is(name, "Seq"))
+		read_number(json, &event->sequence, &is_whole);
+	else
+		return false;
+	return true;
+}
+
 static void read_argument(struct json_reader *json, struct kineto_event *event,
 			  struct json_slice name)
 {
-	const struct {
-		const char *name;
-		struct event_text *text;
-		double *number;
-	} known[] = {
-		{"Collective name", &event->collective, NULL},
-		{"Process Group Name", &event->group, NULL},
-		{"Process Group Ranks", &event->group_ranks, NULL},
-		{"dtype", &event->type, NULL},
-		{"In msg nelems", NULL, &event->n_in},
-		{"Out msg nelems", NULL, &event->n_out},
-		{"Group size", NULL, &event->group_size},
-		{"Seq", NULL, &event->sequence},
-	};
-	bool is_whole;
-
-	if (torsh_json_is(name, "stream")) {
+	if (torsh_json_is(name, "stream"))
 		read_whole(json, &event->stream);
-		return;
-	}
-	if (torsh_json_is(name, "correlation")) {
+	else if (torsh_json_is(name, "correlation"))
 		read_whole(json, &event->correlation);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		if (!torsh_json_is(name, known[i].name))
-			continue;
-		if (known[i].text)
-			read_text(json, known[i].text);
-		else
-			read_number(json, known[i].number, &is_whole);
-		return;
-	}
-	torsh_json_skip(json);
+	else if (!read_of_collective(json, event, name))
+		torsh_json_skip(json);
+}
+
+/* Whether none of the arguments matters: most events are operators. */
+static bool is_of_host(struct json_slice arguments)
+{
+	return !memmem(arguments.text, arguments.n, "\"stream\"", 8) &&
+	       !memmem(arguments.text, arguments.n, "\"correlation\"", 13);
 }
 
 static void read_arguments(struct json_reader *json, struct kineto_event *event)
 {
-	struct json_slice name;
+	struct json_slice name, whole;
 	bool is_open = false;
 
+	if (torsh_json_look(json, &whole) && is_of_host(whole)) {
+		torsh_json_pass(json, whole);
+		return;
+	}
 	if (torsh_json_peek(json) != JSON_OBJECT) {
 		torsh_json_skip(json);
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A trace of PyTorch's profiler, which anybody may have written: read in pieces whose size its first
- * byte tells, broken down, and folded.
+ * A trace of PyTorch's profiler, which anybody may have written: read in pieces whose size its
+ * first byte tells, broken down, and folded.
  */
 #include <math.h>
 #include <stdint.h>

@@ -110,7 +110,7 @@ static inline uint64_t find_byte(uint64_t eight, uint64_t value)
 	return (is_zero - ones) & ~is_zero & ones << 7;
 }
 
-/* Returns what follows a text, which begins at a quote; NULL: its end is not there, or an escape. */
+/* Returns what follows a text, which begins at a quote; NULL: no end is there, or an escape. */
 static inline const char *pass_text(const char *at, const char *end)
 {
 	at++;

@@ -15,7 +15,7 @@ from kineto import traces as made_up  # noqa: E402
 from consumers import ask_hta_for_figures  # noqa: E402
 from schema import expect_fits  # noqa: E402
 
-OF_HTA = ROOT / "test/e2e/ranks/hta"
+OF_HTA = ROOT / "test/e2e/ranks/recordings"
 POINTS = 0.01  # of a percentage: HTA rounds to two digits
 US = 1.001  # of sums: HTA's are whole
 

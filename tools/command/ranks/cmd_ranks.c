@@ -36,7 +36,7 @@ static const struct argp_option own_options[] = {
 	 "read traces of PyTorch's profiler (*.json, *.json.gz), and break their time down", 0},
 	{"html", KEY_HTML, NULL, 0, "write a page for a web browser, to ranks.html or -o", 0},
 	{"output", 'o', "FILE", 0, "write the page there; -: to standard output", 0},
-	{"jobs", 'j', "N", 0, "read with so many processes (1)", 0},
+	{"jobs", 'j', "N", 0, "read with so many processes, traces with threads (1)", 0},
 	{0},
 };
 

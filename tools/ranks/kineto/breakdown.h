@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What HolisticTraceAnalysis (HTA) says of a rank: the same definitions, so that the numbers are the
- * same. HTA's rules, in short:
+ * What HolisticTraceAnalysis (HTA) says of a rank: the same definitions, so that the numbers are
+ * the same. HTA's rules, in short:
  *
  * - where a time stamp has a fraction, starts are rounded up to whole microseconds and ends down;
  * - where the ranks have two profiler steps or more, only what was launched before the last step

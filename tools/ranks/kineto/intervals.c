@@ -17,7 +17,7 @@ void torsh_intervals_add(struct intervals *all, double start, double end)
 		return;
 	}
 	all->items = torsh_array_reserve(all->items, all->n, &all->room, sizeof(*all->items));
-	/* Rounding may have left an end before its start: then the furthest end is an earlier one. */
+	/* Rounding may leave an end before its start: then the furthest end is an earlier one. */
 	if (!all->n || end > all->last_end)
 		all->last_end = end;
 	all->items[all->n++] = (struct interval){start, end};

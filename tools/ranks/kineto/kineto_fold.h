@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A trace of PyTorch's profiler as a rank of a fold, so that all that folds tell of ranks is told. */
+/* A trace of PyTorch's profiler as a rank of a fold, for all that folds tell of ranks. */
 #ifndef TORSH_RANKS_KINETO_KINETO_FOLD_H
 #define TORSH_RANKS_KINETO_KINETO_FOLD_H
 

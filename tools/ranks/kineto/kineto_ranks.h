@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Traces of the ranks of a job: each is read alone, and what stays of it is its breakdown and fold. */
+/* Traces of the ranks of a job: of each, read alone, its breakdown and its fold stay. */
 #ifndef TORSH_RANKS_KINETO_KINETO_RANKS_H
 #define TORSH_RANKS_KINETO_KINETO_RANKS_H
 

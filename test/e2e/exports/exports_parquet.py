@@ -152,6 +152,27 @@ def a_run_is_replaced_and_others_stay():
                                                                                 if op["name"] == "aten::relu"), "calls in both runs")
 
 
+PEAK = """
+import resource, sys, torsh
+torsh.to_parquet(sys.argv[1], sys.argv[2], batch_rows=2000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@case
+@needs("tables")
+def memory_does_not_grow_with_the_recording():
+    """Ten times the operators take no more than what SQLite sorts at once."""
+    peaks = []
+    for operators in (10_000, 100_000):
+        recording = scratch("recording") / "training.torsh"
+        run([SYNTHETIC, recording, str(operators), "0"], check=True)
+        result = run([environment_python("tables"), "-c", PEAK, recording, scratch("tables")], environment(), timeout=120)
+        expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-1500:]}")
+        peaks.append(int(result.stdout) / 1024)
+    assert peaks[1] < peaks[0] + 40, f"{peaks} MiB"
+
+
 @case
 @needs("tables")
 def the_columns_are_those_of_the_document():

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from kineto import traces as made_up  # noqa: E402
 from consumers import ask_hta_for_figures  # noqa: E402
+from exported import memory_of  # noqa: E402
 from schema import expect_fits  # noqa: E402
 
 OF_HTA = ROOT / "test/e2e/ranks/recordings"
@@ -163,6 +164,20 @@ def nobody_is_late_where_nobody_is():
     folder = scratch("traces")
     made_up.write_traces(folder, made_up.make_ranks("even", world=4, steps=12))
     expect_equal(broken_down(folder)["stragglers"], [], "stragglers")
+
+
+@case
+def memory_does_not_grow_with_what_the_host_did():
+    """Ten times the events of operators, and as many kernels: as much memory, of one rank as of several in turn."""
+    folder = scratch("traces")
+    rank = made_up.make_ranks("memory", world=1, steps=2)[0]
+    operator = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 3, "args": {"Input Dims": [[64, 512], []]}}
+    made = {}
+    for n in (10_000, 100_000):
+        host = [{**operator, "ts": rank.start_us + i} for i in range(n)]
+        made[n] = made_up.write_trace(folder / f"{n}.json.gz", rank, 1, rank.events + host)
+    few, many = (memory_of("ranks", "--from-chrome", made[n]) for n in made)
+    assert many < few + 1024, f"{few} KiB, with ten times the operators {many}"
 
 
 # ---- broken input ------------------------------------------------------------------------------

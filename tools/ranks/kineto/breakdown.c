@@ -194,6 +194,8 @@ static void add_streams(struct breakdown *breakdown, const struct rows *rows)
 	}
 	free(last_ends);
 	torsh_hash_map_free(&index);
+	if (!breakdown->n_streams)
+		return;
 	qsort(breakdown->streams, breakdown->n_streams, sizeof(*breakdown->streams),
 	      compare_streams);
 }

@@ -10,6 +10,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/ranks/kineto/kineto_event.h"
 
+#define TIME_MAX_US 4e15 /* in ns, the difference of two is below 2^64 */
 #define GZIP_BUFFER ((unsigned)128 << 10)
 
 enum kernel_type torsh_kineto_type(const char *name)
@@ -105,6 +106,12 @@ static void add_bounds(struct kineto_trace *trace, const struct kineto_event *ev
 		trace->last_us = end;
 }
 
+/* Returns whether it can be a time: NaN and what is beyond a century can't. */
+static bool is_time(double us)
+{
+	return us > -TIME_MAX_US && us < TIME_MAX_US;
+}
+
 static void add_event(struct kineto_trace *trace, struct kineto_event *event)
 {
 	uint32_t index = (uint32_t)trace->n_events++;
@@ -113,6 +120,7 @@ static void add_event(struct kineto_trace *trace, struct kineto_event *event)
 
 	trace->has_fractions |= event->has_fraction || !event->has_start;
 	if (!event->has_dur || !event->has_category || !event->has_start ||
+	    !is_time(event->start_us) || !is_time(event->dur_us) ||
 	    !strcmp(event->category.text, "Trace"))
 		return;
 	add_bounds(trace, event);

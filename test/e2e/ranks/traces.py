@@ -167,6 +167,24 @@ def nobody_is_late_where_nobody_is():
 
 
 @case
+def kernels_below_a_microsecond_are_exact_where_hta_gives_up():
+    """HTA's rounding gives each a length of -1 us, and it ends with an assertion; here nothing is rounded then."""
+    folder = scratch("traces")
+    rank = made_up.make_ranks("short", world=1, steps=1, kernels=1)[0]
+    rank.events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 1, "tid": 1, "ts": rank.start_us + i * 2 + 0.25, "dur": 0.5,
+                    "args": {"stream": 7, "correlation": i + 1}} for i in range(100)]
+    made_up.write_trace(folder / "rank0.json.gz", rank, 1)
+    of = broken_down(folder)["breakdown"]["ranks"][0]
+    expect_equal((of["rounded"], of["total_ns"], of["compute_ns"], of["idle_ns"]), (False, 198_500, 50_000, 148_500), "figures")
+    try:
+        ask_hta_for_figures(folder)
+    except AssertionError as error:
+        assert "assert idle_time <= kernel_time" in str(error), error
+    else:
+        raise AssertionError("HTA has figures")
+
+
+@case
 def memory_does_not_grow_with_what_the_host_did():
     """Ten times the events of operators, and as many kernels: as much memory, of one rank as of several in turn."""
     folder = scratch("traces")

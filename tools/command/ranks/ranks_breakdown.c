@@ -152,6 +152,7 @@ static void put_rank(struct json_writer *json, const struct ranks_view *view,
 	torsh_json_put_u64(json, "events", rank->n_events);
 	torsh_json_put_u64(json, "device_events", of->n_kernels);
 	torsh_json_put_bool(json, "without_last_step", of->is_without_last_step);
+	torsh_json_put_bool(json, "rounded", of->is_rounded);
 	put_us(json, "total_ns", of->total_us);
 	put_us(json, "idle_ns", of->idle_us);
 	put_us(json, "compute_ns", of->compute_us);

@@ -250,12 +250,13 @@ static void add_kernels(struct breakdown *breakdown, const struct kineto_trace *
 	breakdown->n_names = n;
 }
 
-void torsh_breakdown_make(struct breakdown *breakdown, const struct kineto_trace *trace,
-			  bool without_last_step)
+static void make(struct breakdown *breakdown, const struct kineto_trace *trace,
+		 bool without_last_step)
 {
 	struct rows rows = {0};
 
-	*breakdown = (struct breakdown){.is_without_last_step = without_last_step};
+	*breakdown = (struct breakdown){.is_without_last_step = without_last_step,
+					.is_rounded = trace->has_fractions};
 	choose_rows(&rows, trace, without_last_step);
 	breakdown->n_kernels = rows.n;
 	breakdown->has_kernels = rows.n > 0;
@@ -265,6 +266,26 @@ void torsh_breakdown_make(struct breakdown *breakdown, const struct kineto_trace
 		add_kernels(breakdown, trace, &rows);
 	}
 	free(rows.items);
+}
+
+/* HTA's own checks of its sums. */
+static bool is_contradictory(const struct breakdown *of)
+{
+	return of->idle_us > of->total_us || of->compute_us > of->total_us ||
+	       of->total_us - of->compute_us - of->idle_us < 0;
+}
+
+void torsh_breakdown_make(struct breakdown *breakdown, const struct kineto_trace *trace,
+			  bool without_last_step)
+{
+	struct kineto_trace exact = *trace;
+
+	make(breakdown, trace, without_last_step);
+	if (!trace->has_fractions || !is_contradictory(breakdown))
+		return;
+	torsh_breakdown_free(breakdown);
+	exact.has_fractions = false;
+	make(breakdown, &exact, without_last_step);
 }
 
 void torsh_breakdown_free(struct breakdown *breakdown)

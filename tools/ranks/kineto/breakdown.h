@@ -3,7 +3,9 @@
  * What HolisticTraceAnalysis (HTA) says of a rank: the same definitions, so that the numbers are
  * the same. HTA's rules, in short:
  *
- * - where a time stamp has a fraction, starts are rounded up to whole microseconds and ends down;
+ * - where a time stamp has a fraction, starts are rounded up to whole microseconds and ends down.
+ *   Kernels below 1 us get a negative length by that; where the sums contradict each other then,
+ *   HTA gives up, and here nothing is rounded;
  * - where the ranks have two profiler steps or more, only what was launched before the last step
  *   counts: that one is not whole;
  * - the time of a rank is from its first kernel's start to its last kernel's end; it is idle while
@@ -35,6 +37,7 @@ struct breakdown_kernel {
 struct breakdown {
 	bool has_kernels;
 	bool is_without_last_step;
+	bool is_rounded; /* times were, to whole us */
 	size_t n_kernels;
 	double total_us, idle_us, compute_us, communication_us, overlapped_us;
 	double type_us[BREAKDOWN_TYPES]; /* by which types ran at once: 1 << enum kernel_type */

@@ -143,6 +143,8 @@ static void prepare_environment(const char *session)
 #undef INJECTION
 	if (torsh_config.activities & ACTIVITY_CUDA)
 		torsh_environment_inject(TORSH_CUDA_INJECTION, torsh_agent_path());
+	if (torsh_config.activities & ACTIVITY_NCCL)
+		torsh_environment_inject(TORSH_NCCL_INJECTION, torsh_agent_path());
 	torsh_environment_start(torsh_agent_path(), session);
 }
 

@@ -117,9 +117,11 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		const char *name;
 		uint32_t bit;
 	} known[] = {
-		{"heap", ACTIVITY_HEAP},     {"vm", ACTIVITY_VM},	{"python", ACTIVITY_PYTHON},
-		{"cpu", ACTIVITIES_OF_HOST}, {"torch", ACTIVITY_TORCH}, {"cuda", ACTIVITY_CUDA},
-		{"nvtx", ACTIVITY_NVTX},     {"itt", ACTIVITY_ITT},	{"nccl", ACTIVITY_LATER},
+		{"heap", ACTIVITY_HEAP},     {"vm", ACTIVITY_VM},
+		{"python", ACTIVITY_PYTHON}, {"cpu", ACTIVITIES_OF_HOST},
+		{"torch", ACTIVITY_TORCH},   {"cuda", ACTIVITY_CUDA},
+		{"nvtx", ACTIVITY_NVTX},     {"itt", ACTIVITY_ITT},
+		{"nccl", ACTIVITY_NCCL},     {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
 		{"perf", ACTIVITY_LATER},
 	};
 
@@ -393,8 +395,8 @@ void torsh_config_read(char *const *environment)
 	if (may_warn && torsh_config.activities & ACTIVITY_LATER)
 		torsh_message(
 			PREFIX
-			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx and itt) "
-			"and cuda; the others named come later",
+			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx and itt), "
+			"cuda, and nccl or nccl:full; the others named come later",
 			NULL);
 	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&
 	    !(torsh_config.activities & ACTIVITY_CUDA))

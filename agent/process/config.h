@@ -24,6 +24,8 @@ enum activity {
 	ACTIVITY_ITT = 1 << 5, /* ITT tasks */
 	ACTIVITY_CUDA = 1 << 6, /* device activities and their launches */
 	ACTIVITY_LATER = 1 << 7, /* accepted, but not implemented in this version */
+	ACTIVITY_NCCL = 1 << 8, /* NCCL's groups, calls and kernel channels */
+	ACTIVITY_NCCL_FULL = 1 << 9, /* also what its proxy and networks do */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
 			     ACTIVITY_NVTX | ACTIVITY_ITT,
 };

@@ -11,7 +11,7 @@
 
 #define PRELOAD "LD_PRELOAD="
 #define PREFIX "TORSH_PROFILER_"
-#define N_INJECTIONS 3
+#define N_INJECTIONS 4
 #define N_OF_AGENT (N_INJECTIONS + 2) /* with the preload and the session */
 
 /* What children get: the agent's own variables, then the program's TORSH_PROFILER_ variables. */

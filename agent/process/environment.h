@@ -17,7 +17,7 @@ char *const *torsh_environment_own(char *const *envp);
 
 /*
  * Set the variable name to path, here and in children, unless it has a value. Called before
- * torsh_environment_start, at most three times.
+ * torsh_environment_start, at most four times.
  */
 void torsh_environment_inject(const char *name, const char *path);
 

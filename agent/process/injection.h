@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The environment variables by which NVTX, ITT and CUDA load a tool. */
+/* The environment variables by which NVTX, ITT, CUDA and NCCL load a tool. */
 #ifndef TORSH_AGENT_PROCESS_INJECTION_H
 #define TORSH_AGENT_PROCESS_INJECTION_H
 
@@ -13,5 +13,11 @@
 
 /* Read by CUDA's driver once, when it starts in a process. */
 #define TORSH_CUDA_INJECTION "CUDA_INJECTION64_PATH"
+
+/*
+ * Read by NCCL when a process makes its first communicator. A value from the user stays: the agent
+ * is inserted where NCCL looks up what it opened (shim/nccl/nccl_profiler.c).
+ */
+#define TORSH_NCCL_INJECTION "NCCL_PROFILER_PLUGIN"
 
 #endif

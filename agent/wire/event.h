@@ -75,6 +75,25 @@ enum collective_kind { COLLECTIVE_OF_ALL, COLLECTIVE_SEND, COLLECTIVE_RECEIVE };
 
 #define COLLECTIVE_NO_SEQUENCE UINT64_MAX
 
+/* What NCCL's profiler interface reports: nccl_call.kind, nccl_work.kind, nccl_transfer.kind. */
+enum nccl_kind {
+	NCCL_COLLECTIVE, /* calls: as given to the device */
+	NCCL_MESSAGE,
+	NCCL_COLLECTIVE_API, /* as the program calls it; interfaces from 5 on */
+	NCCL_MESSAGE_API,
+	NCCL_CE_COLLECTIVE, /* by copy engines; interface 6 */
+	NCCL_GROUP, /* works: the calls that run as one kernel */
+	NCCL_GROUP_API, /* from the group's start to its end */
+	NCCL_LAUNCH, /* of a kernel */
+	NCCL_CE_SYNC,
+	NCCL_CE_BATCH,
+	NCCL_PROXY_OPERATION, /* transfers */
+	NCCL_PROXY_STEP,
+	NCCL_NETWORK, /* what a network's plugin reports */
+	NCCL_KERNEL_CHANNEL, /* of nccl_kernel, which has no kind */
+	N_NCCL_KINDS
+};
+
 /* The source of a schedule's steps, better ones later: schedule_step.told_by. */
 enum step_source { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
 

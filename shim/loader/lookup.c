@@ -8,11 +8,17 @@
 #include "shim/cuda/driver.h"
 #include "shim/hooks.h"
 #include "shim/loader/symbol.h"
+#include "shim/nccl/nccl.h"
 
 static bool is_interposed(const char *name, const void *caller)
 {
 	return name && (torsh_driver_has(name) || torsh_cupti_has(name)) &&
 	       !torsh_driver_is_own(caller);
+}
+
+static bool is_plugin(const char *name)
+{
+	return name && torsh_nccl_has(name);
 }
 
 static bool is_lacking(const char *name)
@@ -42,6 +48,8 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 		if (i >= 0)
 			return torsh_allocator_calls_instead(i, next(handle, name));
 	}
+	if (__builtin_expect(is_plugin(name), 0) && handle != RTLD_NEXT)
+		return torsh_nccl_instead(name, handle, next(handle, name));
 	if (__builtin_expect(is_interposed(name, __builtin_return_address(0)), 0)) {
 		if (handle != RTLD_NEXT)
 			return instead(name, next(handle, name));

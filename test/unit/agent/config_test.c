@@ -345,14 +345,30 @@ static void an_unknown_variable_is_named_with_what_there_is(void **state)
 
 static void planned_features_are_reported_as_such(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_ACTIVITIES=heap,nccl", NULL};
+	char *set[] = {"TORSH_PROFILER_ACTIVITIES=heap,perf", NULL};
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(
-		printed,
-		"this version records cpu (which is heap, vm, python, torch, nvtx and itt) and cuda"));
+	assert_non_null(strstr(printed, "this version records cpu (which is heap, vm, python, "
+					"torch, nvtx and itt), cuda, and nccl or nccl:full"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
+}
+
+static void nccl_is_recorded_in_two_depths(void **state)
+{
+	char *calls[] = {"TORSH_PROFILER_ACTIVITIES=cpu,nccl", NULL};
+	char *full[] = {"TORSH_PROFILER_ACTIVITIES=nccl:full", NULL};
+	char *wrong[] = {"TORSH_PROFILER_ACTIVITIES=nccl:some", NULL};
+
+	(void)state;
+	read_config(calls);
+	assert_string_equal(printed, "");
+	assert_int_equal(torsh_config.activities, ACTIVITIES_OF_HOST | ACTIVITY_NCCL);
+	read_config(full);
+	assert_string_equal(printed, "");
+	assert_int_equal(torsh_config.activities, ACTIVITY_NCCL | ACTIVITY_NCCL_FULL);
+	read_config(wrong);
+	assert_non_null(strstr(printed, "nccl:some is not understood"));
 }
 
 static void a_child_of_a_session_does_not_complain_again(void **state)
@@ -453,6 +469,7 @@ int main(void)
 		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is,
 				       restore_defaults),
 		cmocka_unit_test_setup(planned_features_are_reported_as_such, restore_defaults),
+		cmocka_unit_test_setup(nccl_is_recorded_in_two_depths, restore_defaults),
 		cmocka_unit_test_setup(a_child_of_a_session_does_not_complain_again,
 				       restore_defaults),
 		cmocka_unit_test_setup(patterns_expand, restore_defaults),

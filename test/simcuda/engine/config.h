@@ -50,6 +50,9 @@ struct sim_config {
 	int loop_rounds; /* of a conditional node's WHILE, if its handle is not 0 at the launch */
 	int queue_depth; /* operations of a stream that wait before a call blocks */
 
+	/* the newest interface for profilers that NCCL has, 1 to 6; 0: none; -1: of the header */
+	int nccl_interface;
+
 	const char *log; /* NULL: none */
 	bool logs_calls;
 	bool logs_at_once; /* what is logged survives SIGKILL */

@@ -10,15 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/work.h"
+#include "test/simcuda/nccl/profiler.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 struct communicator {
 	int n_ranks, rank, device;
 	CUdeviceptr buffers; /* 0: none */
+	struct profiler *profiler; /* NULL: none */
 };
 
 static struct communicator *communicator_of(ncclComm_t comm)
@@ -28,14 +31,16 @@ static struct communicator *communicator_of(ncclComm_t comm)
 
 ncclResult_t do_ncclGetVersion(int *version)
 {
-	*version = NCCL_VERSION_CODE;
+	*version = profiler_nccl_version();
 	return ncclSuccess;
 }
 
 ncclResult_t do_ncclGetUniqueId(ncclUniqueId *uniqueId)
 {
+	static _Atomic unsigned n_ids;
+
 	memset(uniqueId, 0, sizeof(*uniqueId));
-	snprintf((char *)uniqueId, sizeof(*uniqueId), "simcuda");
+	snprintf((char *)uniqueId, sizeof(*uniqueId), "simcuda %d %u", (int)getpid(), ++n_ids);
 	return ncclSuccess;
 }
 
@@ -58,7 +63,18 @@ static CUresult current_device(CUdevice *device)
 	return result ? result : cuCtxGetDevice(device);
 }
 
-static ncclResult_t create(ncclComm_t *comm, int n_ranks, int rank)
+/* The same on all ranks. */
+static uint64_t hash_of(const ncclUniqueId *id)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < sizeof(*id); i++)
+		hash = (hash ^ ((const unsigned char *)id)[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static ncclResult_t create(ncclComm_t *comm, int n_ranks, const ncclUniqueId *id, int rank,
+			   const char *name)
 {
 	struct communicator *communicator;
 	CUdevice device;
@@ -68,29 +84,32 @@ static ncclResult_t create(ncclComm_t *comm, int n_ranks, int rank)
 	if (current_device(&device))
 		return ncclUnhandledCudaError;
 	communicator = malloc(sizeof(*communicator));
-	*communicator = (struct communicator){n_ranks, rank, device, 0};
+	*communicator = (struct communicator){n_ranks, rank, device, 0, NULL};
 	if (sim_config()->workspace_bytes &&
 	    cuMemAlloc(&communicator->buffers, sim_config()->workspace_bytes)) {
 		free(communicator);
 		return ncclUnhandledCudaError;
 	}
+	communicator->profiler = profiler_begin(name, hash_of(id), n_ranks, rank);
 	*comm = (ncclComm_t)communicator;
 	return ncclSuccess;
 }
 
 ncclResult_t do_ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
 {
-	return create(comm, nranks, rank);
+	return create(comm, nranks, &commId, rank, NULL);
 }
 
 ncclResult_t do_ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
 				       ncclConfig_t *config)
 {
-	return create(comm, nranks, rank);
+	return create(comm, nranks, &commId, rank, config ? config->commName : NULL);
 }
 
 static void destroy(ncclComm_t comm)
 {
+	if (comm)
+		profiler_end(communicator_of(comm)->profiler);
 	if (comm && communicator_of(comm)->buffers)
 		cuMemFree(communicator_of(comm)->buffers);
 	free(comm);
@@ -174,6 +193,23 @@ static ncclResult_t collect(ncclComm_t comm, const char *kernel, cudaStream_t st
 	return bring(comm, kernel, NULL, NULL, 0, ncclInt8, 0, stream);
 }
 
+/* ---- Profiled calls -------------------------------------------------------------------------- */
+
+static _Thread_local int group_depth;
+
+/* Report a call; outside of a group it is launched at once. peer: of a message, else -1. */
+static void report(ncclComm_t comm, const char *function, const void *from, void *to, size_t count,
+		   ncclDataType_t type, int root, int peer, cudaStream_t stream)
+{
+	const struct profiled_call call = {function, from, to, count, type, root, peer, stream};
+
+	if (!comm)
+		return;
+	profiler_call(communicator_of(comm)->profiler, &call, group_depth);
+	if (!group_depth)
+		profiler_launch();
+}
+
 /* ---- Broadcasts, and groups of them ---------------------------------------------------------- */
 
 enum { MAX_IN_GROUP = 256 };
@@ -190,7 +226,7 @@ struct broadcast {
 
 /* Those of the group that this thread has begun, which run when it ends. */
 static _Thread_local struct broadcast in_group[MAX_IN_GROUP];
-static _Thread_local int n_in_group, group_depth;
+static _Thread_local int n_in_group;
 
 /*
  * The result of a broadcast: the root's bytes. Another rank's are those that this one sends in the
@@ -233,6 +269,7 @@ ncclResult_t do_ncclGroupEnd(void)
 	for (int i = 0; i < n_in_group && !result; i++)
 		result = perform(&in_group[i]);
 	n_in_group = 0;
+	profiler_launch();
 	return result;
 }
 
@@ -244,6 +281,7 @@ ncclResult_t do_ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count
 
 	if (!comm)
 		return ncclInvalidArgument;
+	report(comm, "Broadcast", sendbuff, recvbuff, count, datatype, root, -1, stream);
 	if (!group_depth)
 		return perform(&broadcast);
 	if (n_in_group == MAX_IN_GROUP)
@@ -264,6 +302,7 @@ ncclResult_t do_ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count
 			      ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
 			      cudaStream_t stream)
 {
+	report(comm, "AllReduce", sendbuff, recvbuff, count, datatype, 0, -1, stream);
 	return collect(comm, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream);
 }
 
@@ -271,12 +310,14 @@ ncclResult_t do_ncclReduce(const void *sendbuff, void *recvbuff, size_t count,
 			   ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm,
 			   cudaStream_t stream)
 {
+	report(comm, "Reduce", sendbuff, recvbuff, count, datatype, root, -1, stream);
 	return collect(comm, "ncclDevKernel_Reduce_Sum_f32_RING_LL", stream);
 }
 
 ncclResult_t do_ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
 			      ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
 {
+	report(comm, "AllGather", sendbuff, recvbuff, sendcount, datatype, 0, -1, stream);
 	return bring(comm, "ncclDevKernel_AllGather_RING_LL", recvbuff, sendbuff, sendcount,
 		     datatype, comm ? communicator_of(comm)->n_ranks : 0, stream);
 }
@@ -285,18 +326,21 @@ ncclResult_t do_ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t r
 				  ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
 				  cudaStream_t stream)
 {
+	report(comm, "ReduceScatter", sendbuff, recvbuff, recvcount, datatype, 0, -1, stream);
 	return collect(comm, "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", stream);
 }
 
 ncclResult_t do_ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
 			 ncclComm_t comm, cudaStream_t stream)
 {
+	report(comm, "Send", sendbuff, (void *)sendbuff, count, datatype, 0, peer, stream);
 	return collect(comm, "ncclDevKernel_SendRecv", stream);
 }
 
 ncclResult_t do_ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
 			 ncclComm_t comm, cudaStream_t stream)
 {
+	report(comm, "Recv", recvbuff, recvbuff, count, datatype, 0, peer, stream);
 	return collect(comm, "ncclDevKernel_SendRecv", stream);
 }
 

@@ -5,8 +5,10 @@
  * on NCCL's proxy threads. Nothing is kept for an event: its handle is its number.
  */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/agent.h"
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/producer/label.h"
@@ -282,4 +284,19 @@ void torsh_nccl_exiting(void)
 	if (get_version && !get_version(&version) && version < 22300)
 		torsh_nccl_note("NCCL: this version, older than 2.23, has no interface for "
 				"profilers: its collectives are recorded as kernels only");
+}
+
+static void at_exit(int status, void *unused)
+{
+	(void)status;
+	(void)unused;
+	torsh_nccl_exiting();
+}
+
+/* exit comes to no hook. */
+__attribute__((constructor)) static void construct(void)
+{
+	torsh_agent_start();
+	if (torsh_nccl_mask())
+		on_exit(at_exit, NULL);
 }

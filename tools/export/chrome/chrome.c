@@ -371,6 +371,7 @@ static void see_event(void *context, const struct recorded_process *process,
 		torsh_collective_calls_see(&chrome->calls, process, event, innermost);
 
 	torsh_counters_see(&chrome->counters, process, &event->event);
+	torsh_chrome_see_nccl(chrome, process, event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(chrome, of, event);
 	else if (event->event.id == EVENT_COUNTER_SAMPLE)
@@ -408,6 +409,7 @@ static int write_chrome(struct trace *trace)
 	}
 	rc = torsh_trace_walk(trace, &visitor, &torsh_chrome_device_visitor, &chrome);
 	torsh_chrome_devices_destroy(&chrome);
+	torsh_chrome_end_nccl(&chrome);
 	torsh_json_end_array(&chrome.json);
 	torsh_json_put_text(&chrome.json, "traceName", trace->path ? trace->path : "");
 	torsh_json_end_object(&chrome.json);

@@ -7,6 +7,7 @@
 #include "tools/export/chrome/chrome_inputs.h"
 #include "tools/export/string_cache.h"
 #include "tools/timeline/collectives/collective_calls.h"
+#include "tools/timeline/collectives/nccl_spans.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 struct chrome_process {
@@ -23,6 +24,7 @@ struct chrome {
 	struct inputs inputs;
 	struct collectives collectives;
 	struct collective_calls calls;
+	struct nccl_spans nccl;
 	struct chrome_devices *devices;
 	struct chrome_kernels *kernels;
 	struct counters counters;
@@ -93,6 +95,11 @@ void torsh_chrome_put_gc(struct chrome *chrome, struct string_cache *strings,
 /* A thread waited for a collective, as a slice: chrome_wait.c. */
 void torsh_chrome_put_wait(struct chrome *chrome, struct string_cache *strings,
 			   const struct timeline_event *event, const struct collective_call *call);
+
+/* Take any event, and put what of NCCL ends with it; at the end, what is open: chrome_nccl.c. */
+void torsh_chrome_see_nccl(struct chrome *chrome, const struct recorded_process *process,
+			   const struct timeline_event *event);
+void torsh_chrome_end_nccl(struct chrome *chrome);
 
 /* ---- what devices did: chrome_device.c ------------------------------------------------------- */
 

@@ -219,6 +219,7 @@ static void see_event(void *context, const struct recorded_process *process,
 		torsh_collective_calls_see(&perfetto->calls, process, event, innermost);
 
 	torsh_counters_see(&perfetto->counters, process, &event->event);
+	torsh_perfetto_see_nccl(perfetto, sequence, event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(perfetto, sequence, event);
 	else if (event->event.id == EVENT_COUNTER_SAMPLE)
@@ -251,6 +252,7 @@ static int write_perfetto(struct trace *trace)
 	torsh_perfetto_devices_create(&perfetto);
 	rc = torsh_trace_walk(trace, &visitor, &torsh_perfetto_device_visitor, &perfetto);
 	torsh_perfetto_devices_destroy(&perfetto);
+	torsh_perfetto_end_nccl(&perfetto);
 	torsh_collective_calls_free(&perfetto.calls);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_free(&perfetto.sequences[i]);

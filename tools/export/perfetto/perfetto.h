@@ -13,6 +13,7 @@
 
 #include "perfetto.pb-c.h"
 #include "tools/timeline/collectives/collective_calls.h"
+#include "tools/timeline/collectives/nccl_spans.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/device/kernels/counters.h"
 #include "tools/export/trace.h"
@@ -47,22 +48,23 @@ enum tag {
 };
 
 /* CATEGORY(NAME, text), ANNOTATION(NAME, text): numbers are given in this order, from 1. */
-#define CATEGORIES                        \
-	CATEGORY(OPERATOR, "cpu_op")      \
-	CATEGORY(USER, "user_annotation") \
-	CATEGORY(MODULE, "module")        \
-	CATEGORY(NVTX, "nvtx")            \
-	CATEGORY(ITT, "itt")              \
-	CATEGORY(MARK, "mark")            \
-	CATEGORY(STEP, "step")            \
-	CATEGORY(RUNTIME, "cuda_runtime") \
-	CATEGORY(DRIVER, "cuda_driver")   \
-	CATEGORY(KERNEL, "kernel")        \
-	CATEGORY(COPY, "gpu_memcpy")      \
-	CATEGORY(MEMSET, "gpu_memset")    \
-	CATEGORY(GRAPH, "cuda_graph")     \
-	CATEGORY(COLLECTOR, "python_gc")  \
-	CATEGORY(COLLECTIVE_WAIT, "collective_wait")
+#define CATEGORIES                                   \
+	CATEGORY(OPERATOR, "cpu_op")                 \
+	CATEGORY(USER, "user_annotation")            \
+	CATEGORY(MODULE, "module")                   \
+	CATEGORY(NVTX, "nvtx")                       \
+	CATEGORY(ITT, "itt")                         \
+	CATEGORY(MARK, "mark")                       \
+	CATEGORY(STEP, "step")                       \
+	CATEGORY(RUNTIME, "cuda_runtime")            \
+	CATEGORY(DRIVER, "cuda_driver")              \
+	CATEGORY(KERNEL, "kernel")                   \
+	CATEGORY(COPY, "gpu_memcpy")                 \
+	CATEGORY(MEMSET, "gpu_memset")               \
+	CATEGORY(GRAPH, "cuda_graph")                \
+	CATEGORY(COLLECTOR, "python_gc")             \
+	CATEGORY(COLLECTIVE_WAIT, "collective_wait") \
+	CATEGORY(NCCL, "nccl")
 
 #define ANNOTATIONS                                   \
 	ANNOTATION(INPUTS, "inputs")                  \
@@ -90,7 +92,10 @@ enum tag {
 	ANNOTATION(EARLY, "ns_before_its_launch")     \
 	ANNOTATION(LATE, "shown_late_by_ns")          \
 	ANNOTATION(LINE, "asked_for_at")              \
-	ANNOTATION(COLLECTED, "collected")
+	ANNOTATION(COLLECTED, "collected")            \
+	ANNOTATION(ALGORITHM, "algorithm")            \
+	ANNOTATION(PROTOCOL, "protocol")              \
+	ANNOTATION(CHANNEL, "channel")
 
 struct perfetto;
 struct sequence;
@@ -166,6 +171,7 @@ struct perfetto {
 	struct forward_spans *forward;
 	struct counters counters;
 	struct collective_calls calls;
+	struct nccl_spans nccl;
 	struct activity_lanes *rows;
 	uint64_t n_tracks;
 };
@@ -270,6 +276,11 @@ uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequen
 /* Returns the id of an annotation text likewise. */
 uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text);
+
+/* Take any event of the process: what NCCL did. At the end: what is open. perfetto_nccl.c */
+void torsh_perfetto_see_nccl(struct perfetto *perfetto, struct sequence *sequence,
+			     const struct timeline_event *event);
+void torsh_perfetto_end_nccl(struct perfetto *perfetto);
 
 /* ---- tracks: perfetto_tracks.c --------------------------------------------------------------- */
 

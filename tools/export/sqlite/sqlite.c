@@ -259,6 +259,7 @@ static int insert_all(struct sqlite *sqlite)
 			      sqlite);
 	torsh_sqlite_calls_insert(sqlite);
 	torsh_sqlite_collectives_insert(sqlite);
+	torsh_sqlite_nccl_insert(sqlite);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		insert_labels(&sqlite->database, &sqlite->known[i]);
 	return rc;

@@ -11,6 +11,7 @@
 #include "tools/ops/operators.h"
 #include "tools/timeline/call_window.h"
 #include "tools/timeline/collectives/collective_calls.h"
+#include "tools/timeline/collectives/nccl_spans.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 /* What of a process has its rows. */
@@ -37,6 +38,7 @@ struct sqlite {
 	struct process_calls *calls; /* likewise */
 	struct counters counters;
 	struct collective_calls calls_of_ranks;
+	struct nccl_spans nccl;
 };
 
 /* What of a process of the trace has its rows. */
@@ -60,6 +62,13 @@ extern const struct span_visitor torsh_sqlite_span_visitor; /* its context is th
 /* ---- what devices did: sqlite_device.c ------------------------------------------------------- */
 
 extern const struct device_visitor torsh_sqlite_device_visitor; /* its context is the sqlite */
+
+/* Take any event of a process: sqlite_nccl.c. */
+void torsh_sqlite_nccl_see(struct sqlite *sqlite, const struct recorded_process *process,
+			   const struct timeline_event *event);
+
+/* Insert what is left of NCCL at the end, and its communicators. */
+void torsh_sqlite_nccl_insert(struct sqlite *sqlite);
 
 /* Insert the peak of the heap, and who held it. */
 void torsh_sqlite_insert_peak(struct sqlite *sqlite);

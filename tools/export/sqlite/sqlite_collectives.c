@@ -37,6 +37,10 @@ static void insert_call(struct database *database, const struct collective_call 
 	torsh_database_known(database, call->n_waits, call->wait_begin_ns);
 	torsh_database_known(database, call->n_waits, call->wait_ns);
 	torsh_database_number(database, call->has_failed);
+	torsh_database_text(database, call->algorithm);
+	torsh_database_text(database, call->protocol);
+	torsh_database_known(database, call->channels, call->channels);
+	torsh_database_known(database, call->has_nccl_bytes, call->nccl_bytes);
 	torsh_database_insert(database);
 }
 

@@ -45,7 +45,23 @@
 	"  group_rank INTEGER, sequence INTEGER, peer INTEGER, tag INTEGER, in_bytes INTEGER, out_bytes INTEGER,\n"                           \
 	"  call_ns INTEGER, begin_ns INTEGER, end_ns INTEGER, -- when it was called; when its communication began and ended\n"                \
 	"  waits INTEGER, wait_begin_ns INTEGER, wait_ns INTEGER, -- by threads: how often, the first one, all together\n"                    \
-	"  failed INTEGER, PRIMARY KEY (process, number));\n"                                                                                 \
+	"  failed INTEGER, algorithm TEXT, protocol TEXT, channels INTEGER, nccl_bytes INTEGER, -- the last four: as NCCL reports them\n"     \
+	"  PRIMARY KEY (process, number));\n"                                                                                                 \
+	"CREATE TABLE nccl_communicators ( -- of NCCL, as its profiler interface reports them (TORSH_PROFILER_ACTIVITIES=nccl)\n"             \
+	"  process INTEGER, number INTEGER, hash TEXT, -- the same on all ranks; NULL: not reported\n"                                        \
+	"  name TEXT, nodes INTEGER, ranks INTEGER, rank INTEGER, interface INTEGER, PRIMARY KEY (process, number));\n"                       \
+	"CREATE TABLE nccl_spans ( -- what NCCL did; a call ends when its work was handed over\n"                                             \
+	"  process INTEGER, number INTEGER, parent INTEGER, -- number of what it is part of\n"                                                \
+	"  communicator INTEGER, -- its number\n"                                                                                             \
+	"  kind TEXT, -- collective, message, collective_call, message_call (as the program called), group, launch, kernel_channel...\n"      \
+	"  thread INTEGER, start_ns INTEGER, end_ns INTEGER,\n"                                                                               \
+	"  function TEXT, datatype TEXT, elements INTEGER, bytes INTEGER, -- of a proxy: what it moved\n"                                     \
+	"  root INTEGER, peer INTEGER, algorithm TEXT, protocol TEXT, channels INTEGER, sequence INTEGER,\n"                                  \
+	"  collective INTEGER, -- number of the row in collective_calls around it\n"                                                          \
+	"  channel INTEGER, step INTEGER, is_send INTEGER,\n"                                                                                 \
+	"  device_start_ns INTEGER, device_end_ns INTEGER, -- of a kernel channel, by the clock of the device\n"                              \
+	"  is_cut INTEGER, -- it was open when the recording ended\n"                                                                         \
+	"  PRIMARY KEY (process, number));\n"                                                                                                 \
 	"CREATE TABLE waits ( -- of the host for devices, by kind and operator\n"                                                             \
 	"  process INTEGER, kind TEXT, operator TEXT, calls INTEGER, total_ns INTEGER, max_ns INTEGER);\n"
 
@@ -54,19 +70,23 @@
 	"CREATE INDEX heap_series_by_moment ON heap_series (process, moment);"
 
 /* STATEMENT(NAME, table and number of its values) */
-#define MORE_STATEMENTS                                                                                 \
-	STATEMENT(SITE,                                                                                 \
-		  "sites VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")          \
-	STATEMENT(MOMENT, "moments VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                    \
-	STATEMENT(HEAP_SERIES, "heap_series VALUES (?, ?, ?, ?, ?, ?)")                                 \
-	STATEMENT(LEAK,                                                                                 \
-		  "leaks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")       \
-	STATEMENT(COUNTER, "counters VALUES (?, ?, ?)")                                                 \
-	STATEMENT(KERNEL_COUNTER, "kernel_counters VALUES (?, ?, ?, ?, ?, ?)")                          \
-	STATEMENT(CALL, "calls VALUES (?, ?, ?, ?, ?, ?)")                                              \
-	STATEMENT(                                                                                      \
-		COLLECTIVE_CALL,                                                                        \
-		"collective_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+#define MORE_STATEMENTS                                                                                             \
+	STATEMENT(SITE,                                                                                             \
+		  "sites VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                      \
+	STATEMENT(MOMENT, "moments VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                                \
+	STATEMENT(HEAP_SERIES, "heap_series VALUES (?, ?, ?, ?, ?, ?)")                                             \
+	STATEMENT(LEAK,                                                                                             \
+		  "leaks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                   \
+	STATEMENT(COUNTER, "counters VALUES (?, ?, ?)")                                                             \
+	STATEMENT(KERNEL_COUNTER, "kernel_counters VALUES (?, ?, ?, ?, ?, ?)")                                      \
+	STATEMENT(CALL, "calls VALUES (?, ?, ?, ?, ?, ?)")                                                          \
+	STATEMENT(                                                                                                  \
+		COLLECTIVE_CALL,                                                                                    \
+		"collective_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+	STATEMENT(NCCL_COMMUNICATOR, "nccl_communicators VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                          \
+	STATEMENT(                                                                                                  \
+		NCCL_SPAN,                                                                                          \
+		"nccl_spans VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")    \
 	STATEMENT(WAIT, "waits VALUES (?, ?, ?, ?, ?, ?)")
 
 #endif

@@ -222,6 +222,7 @@ static void see_event(void *context, const struct recorded_process *process,
 
 	torsh_sqlite_calls_see(sqlite, process, event, innermost);
 	torsh_collective_calls_see(&sqlite->calls_of_ranks, process, event, innermost);
+	torsh_sqlite_nccl_see(sqlite, process, event);
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(sqlite, process, event, innermost);
 	else if (event->event.id == EVENT_PROCESS_GROUP)

@@ -135,6 +135,24 @@ static void add_wait(struct collective_call *call, const struct timeline_event *
 	call->wait_ns += wait->duration_ns;
 }
 
+/* NCCL's part in it. Several calls that c10d makes of one are added up. */
+static void add_nccl(struct collective_call *call, const struct event_nccl_call *event)
+{
+	if (event->kind != NCCL_COLLECTIVE && event->kind != NCCL_MESSAGE &&
+	    event->kind != NCCL_CE_COLLECTIVE)
+		return;
+	if (event->algorithm)
+		call->algorithm = torsh_timeline_label(call->process, event->algorithm);
+	if (event->protocol)
+		call->protocol = torsh_timeline_label(call->process, event->protocol);
+	if (event->channels > call->channels)
+		call->channels = event->channels;
+	if (event->bytes != UINT64_MAX) {
+		call->has_nccl_bytes = true;
+		call->nccl_bytes += event->bytes;
+	}
+}
+
 const struct collective_call *torsh_collective_calls_see(struct collective_calls *calls,
 							 const struct recorded_process *process,
 							 const struct timeline_event *event,
@@ -153,6 +171,11 @@ const struct collective_call *torsh_collective_calls_see(struct collective_calls
 		call = find_call(calls, process, event->event.collective_end.number);
 		if (call)
 			end_call(call, event);
+		break;
+	case EVENT_NCCL_CALL:
+		call = find_call(calls, process, event->event.nccl_call.collective);
+		if (call)
+			add_nccl(call, &event->event.nccl_call);
 		break;
 	case EVENT_COLLECTIVE_WAIT:
 		call = find_call(calls, process, event->event.collective_wait.number);
@@ -215,6 +238,10 @@ void torsh_collective_call_put_json(struct json_writer *json, const struct colle
 	torsh_json_put_known(json, "tag", is_message, call->tag);
 	torsh_json_put_known(json, "in_bytes", call->has_bytes, call->in_bytes);
 	torsh_json_put_known(json, "out_bytes", call->has_bytes, call->out_bytes);
+	torsh_json_put_text(json, "algorithm", call->algorithm);
+	torsh_json_put_text(json, "protocol", call->protocol);
+	torsh_json_put_known(json, "channels", call->channels, call->channels);
+	torsh_json_put_known(json, "nccl_bytes", call->has_nccl_bytes, call->nccl_bytes);
 	torsh_json_put_u64(json, "call_ns", call->call_ns);
 	torsh_json_put_known(json, "begin_ns", call->has_begin, call->begin_ns);
 	torsh_json_put_known(json, "end_ns", call->has_end, call->end_ns);

@@ -32,6 +32,11 @@ struct collective_call {
 	uint64_t tag;
 	bool has_bytes;
 	uint64_t in_bytes, out_bytes; /* sent and received by this rank, as tensors */
+	/* What NCCL said of it; NULL or 0: nothing. Bytes: what it was given by this rank. */
+	const char *algorithm, *protocol;
+	uint32_t channels;
+	bool has_nccl_bytes;
+	uint64_t nccl_bytes;
 	uint32_t thread, wait_thread; /* rows of the process's threads */
 	uint64_t call_ns; /* when the program called it */
 	bool has_begin, has_end, has_failed;

@@ -4,7 +4,8 @@
  * their begins, and sets later what it learns later. The same collective has the same key on all
  * ranks: group, sequence within the group, name. No clock is needed to match them.
  *
- * Sources: c10d_source.h (PyTorch's operators, its works, and kernels that they launched).
+ * Sources: c10d_source.h (PyTorch's operators, its works, and kernels that they launched), and
+ * nccl_source.h (NCCL itself, without PyTorch).
  */
 #ifndef TORSH_RANKS_MAKE_RANK_COLLECTIVE_H
 #define TORSH_RANKS_MAKE_RANK_COLLECTIVE_H

@@ -187,7 +187,7 @@ enum nccl_network { NCCL_NETWORK_IB = 1 << 16, NCCL_NETWORK_SOCKET = 2 << 16 };
 /* What network.data points to with version 1 of the two. */
 struct nccl_network_ib {
 	uint8_t type;
-	int device;
+	alignas(8) int device;
 	uint64_t request;
 	int opcode, queue;
 	size_t bytes;

@@ -7,16 +7,19 @@ have the same events, field by field, nested alike. Another plugin receives what
 """
 
 import collections
+import contextlib
 import json
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from annotations import build  # noqa: E402
-from simcuda import LIBRARIES, need_simcuda, read_truth, recording_environment  # noqa: E402
+from consumers import ask_trace_processor  # noqa: E402
+from simcuda import LIBRARIES, cuda_python, need_simcuda, read_truth, recording_environment  # noqa: E402
 from timeline import short  # noqa: E402
 
 PROGRAM = ROOT / "test/simcuda/programs/collectives.py"
@@ -57,7 +60,8 @@ def play(activities, interface, ranks=2, env=None):
     for rank in range(ranks):
         output, truth = scratch(f"rank{rank}"), scratch(f"truth{rank}") / "truth"
         variables = recording_environment(output, truth, {"TORSH_PROFILER_ACTIVITIES": activities,
-                                                          "SIMCUDA_NCCL_INTERFACE": str(interface), **(env or {})})
+                                                          "SIMCUDA_NCCL_INTERFACE": str(interface), "RANK": str(rank),
+                                                          "WORLD_SIZE": str(ranks), **(env or {})})
         variables["LD_PRELOAD"] = f"{AGENT}:{PRELOAD}"
         started_ranks.append((subprocess.Popen([sys.executable, PROGRAM, str(rank), str(ranks), meeting], env=variables,
                                                stderr=subprocess.PIPE), output, truth))
@@ -285,6 +289,122 @@ def a_plugin_that_does_not_start_is_done_without():
     variables["LD_PRELOAD"] = f"{AGENT}:{PRELOAD}"
     expect_equal(run([sys.executable, PROGRAM, 0, 1, scratch("meeting")], variables).returncode, 0, "status")
     expect_same(output, read_truth(truth), 6)
+
+
+def spans_of(truth, interface):
+    """What each reported call, group, launch, channel and transfer is, by the log."""
+    found = collections.Counter()
+    for line in said(truth, "start"):
+        fields = described(line, interface)
+        name = fields.get("function") or NAMES[line["type"]]
+        found[name, fields.get("algorithm") or None, fields["bytes"] if line["type"] in CALLS else None] += 1
+    return found
+
+
+CALLS = (2, 4, 512, 1024, 4096)
+NAMES = {1: "group", 256: "group_call", 2048: "launch", 8192: "copy_engine_sync", 16384: "copy_engine_batch",
+         8: "proxy_operation", 16: "proxy_step", 128: "network", 64: "kernel_channel"}
+
+
+@case
+def exports_have_all_that_nccl_reported():
+    output, truth = play("nccl:full", 6)[0]
+    expected = spans_of(truth, 6)
+    path = scratch("exported") / "t.sqlite"
+    torsh("export", output, "-o", path, "--format", "sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        rows = database.execute("SELECT coalesce(function, kind), algorithm, CASE WHEN function NOT NULL THEN bytes END FROM nccl_spans")
+        expect_equal(collections.Counter(rows.fetchall()), expected, "rows of nccl_spans")
+        expect_equal(sorted(database.execute("SELECT hash, ranks, rank, interface FROM nccl_communicators").fetchall()),
+                     sorted((f"{line['hash']:016x}", line["ranks"], line["rank"], 6) for line in said(truth, "init")), "communicators")
+        moved = sum(line["bytes"] for line in said(truth, "start") if line["type"] == 128)
+        expect_equal(database.execute("SELECT sum(bytes) FROM nccl_spans WHERE kind = 'network'").fetchone()[0], moved, "bytes moved")
+        # Each channel ran 50 ns on the simulated device, as part of a collective or a message.
+        expect_equal(database.execute("SELECT DISTINCT c.device_end_ns - c.device_start_ns, p.kind FROM nccl_spans c JOIN nccl_spans p "
+                                      "ON p.process = c.process AND p.number = c.parent WHERE c.kind = 'kernel_channel' ORDER BY 2").fetchall(),
+                     [(50, "collective"), (50, "message")], "kernel channels")
+    trace = json.loads(torsh("export", output, "--format", "chrome"))["traceEvents"]
+    begins, ends = ({event["id"]: event for event in trace if event.get("cat") == "nccl" and event["ph"] == phase} for phase in "be")
+    expect_equal(collections.Counter((event["name"], event["args"].get("Algorithm"),
+                                      event["args"]["Bytes"] if "Elements" in event["args"] else None) for event in begins.values()),
+                 expected, "events of Chrome's trace")
+    assert all(ends[number]["ts"] >= event["ts"] for number, event in begins.items()), "an event ends before it begins"
+    slices, = ask_trace_processor_of(output)
+    expect_equal({row["name"]: row["n"] for row in slices}, dict(sum_by_name(expected)), "slices of Perfetto's trace")
+
+
+def sum_by_name(spans):
+    found = collections.Counter()
+    for (name, _, _), n in spans.items():
+        found[name] += n
+    return found
+
+
+def ask_trace_processor_of(output):
+    path = scratch("exported") / "t.pftrace"
+    torsh("export", output, "-o", path, "--format", "perfetto")
+    return ask_trace_processor(path, "select name, count(*) n from slice where category = 'nccl' and dur >= 0 group by 1")
+
+
+@case
+def ranks_compares_collectives_of_programs_without_pytorch():
+    played = play("nccl", 6)
+    report = json.loads(torsh("ranks", *(path for output, _ in played for path in recordings(output)), "--json"))
+    words = {"AllReduce": "allreduce", "AllGather": "allgather", "ReduceScatter": "reduce_scatter", "Broadcast": "broadcast",
+             "Reduce": "reduce"}
+    expected = collections.Counter()
+    for _, truth in played:
+        communicators = {line["communicator"]: f"{line['hash']:016x}" for line in said(truth, "init")}
+        for line in said(truth, "start"):
+            if line["type"] in (2, 4096):
+                size = BYTES[line["datatype"]] * line["count"] * (2 if line["function"] in ("AllGather", "ReduceScatter") else 1)
+                key = words[line["function"]], communicators[line["communicator"]], 2
+                expected[key] += 1
+                expected[(*key, "bytes")] += size
+    found = collections.Counter()
+    for row in report["collectives"]:
+        key = row["name"], row["group"], row["group_size"]
+        found[key] += row["calls"]
+        found[(*key, "bytes")] += row["bytes"]
+    expect_equal([rank["rank"] for rank in report["ranks"]], [0, 1], "ranks")
+    expect_equal(found, expected, "collectives, and their bytes")
+
+
+TRAINING = """
+import sys, torch
+import torch.distributed as dist
+rank = int(sys.argv[2])
+dist.init_process_group("nccl", init_method=f"file://{sys.argv[1]}/meeting", rank=rank, world_size=2)
+for n in (1024, 65536):
+    dist.all_reduce(torch.ones(n, device="cuda"))
+dist.all_gather_into_tensor(torch.zeros(14, device="cuda"), torch.ones(7, device="cuda"))
+dist.reduce_scatter_tensor(torch.zeros(9, dtype=torch.float16, device="cuda"), torch.ones(18, dtype=torch.float16, device="cuda"))
+(dist.send if rank == 0 else dist.recv)(torch.ones(33, device="cuda"), 1 - rank)
+torch.cuda.synchronize()
+dist.destroy_process_group()
+"""
+
+
+@case
+@needs("torch")
+def collectives_of_pytorch_have_what_nccl_did_for_them():
+    python, meeting, ranks = cuda_python(), scratch("meeting"), []
+    for rank in range(2):
+        output, truth = scratch(f"rank{rank}"), scratch(f"truth{rank}") / "truth"
+        variables = recording_environment(output, truth, {"TORSH_PROFILER_ACTIVITIES": "cpu,cuda,nccl", "RANK": str(rank),
+                                                          "WORLD_SIZE": "2"})
+        ranks.append((subprocess.Popen([python, "-c", TRAINING, meeting, str(rank)], env=variables, stderr=subprocess.PIPE), output))
+    for rank, (process, output) in enumerate(ranks):
+        stderr = process.communicate(timeout=240)[1]
+        expect_equal(process.returncode, 0, f"status\n{stderr.decode()[-2000:]}\n")
+        wait_until(lambda: recordings(output), "a recording")
+        calls = json.loads(torsh("export", output, "--format", "json"))["collectives"]
+        found = [(call["kind"], call["sequence"], call["algorithm"], call["protocol"], call["nccl_bytes"]) for call in calls]
+        # The gather and the scatter are told of as one rank's part.
+        expect_equal(found, [("collective", 0, "TREE", "LL", 4096), ("collective", 1, "RING", "SIMPLE", 262144),
+                             ("collective", 2, "TREE", "LL", 28), ("collective", 3, "TREE", "LL", 18),
+                             ("send" if rank == 0 else "receive", 0, None, None, 132)], "collectives with NCCL's part")
+        expect_equal({call["in_bytes"] for call in calls[:2]}, {call["nccl_bytes"] for call in calls[:2]}, "bytes by both")
 
 
 REAL = sorted({path.resolve() for folder in ((ROOT / "build").glob("*venv*"), pathlib.Path("/usr/local").glob("cuda*")) for where in folder

@@ -236,7 +236,7 @@ static void launch_plan(struct task **plan, unsigned n)
 	profiler_stop(&group);
 }
 
-/* Take the tasks of the communicator of the first one: those that need a kernel. Returns how many. */
+/* Take the tasks of the first one's communicator: those that need a kernel. Returns how many. */
 static unsigned take_plan(struct task **plan, unsigned first)
 {
 	struct profiler *profiler = tasks[first].profiler;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How NCCL finds its profiler plugin: by NCCL_PROFILER_PLUGIN, a path, a library's name, or the X of
- * libnccl-profiler-X.so; "STATIC_PLUGIN" is the program itself, "none" is none, and where the
+ * How NCCL finds its profiler plugin: by NCCL_PROFILER_PLUGIN, a path, a library's name, or the X
+ * of libnccl-profiler-X.so; "STATIC_PLUGIN" is the program itself, "none" is none, and where the
  * variable isn't set it is libnccl-profiler.so. Of the tables that it knows it takes the newest.
  */
 #include <dlfcn.h>

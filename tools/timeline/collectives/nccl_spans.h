@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What NCCL did, as it reported it: its calls, groups, launches, kernel channels, and what its proxy
- * moved, each from its begin to its end. A span refers to the one that it is part of by number; that
- * one may have ended before, because NCCL's calls end when their work has been handed over.
+ * What NCCL did, as it reported it: its calls, groups, launches, kernel channels, and what its
+ * proxy moved, each from its begin to its end. A span refers to the one that it is part of by
+ * number; that one may have ended before, because NCCL's calls end when their work has been handed
+ * over.
  */
 #ifndef TORSH_TIMELINE_COLLECTIVES_NCCL_SPANS_H
 #define TORSH_TIMELINE_COLLECTIVES_NCCL_SPANS_H
@@ -56,8 +57,8 @@ struct nccl_spans {
 };
 
 /*
- * Take an event of the timeline. Returns the span that begins or (*is_end) ends with it, valid until
- * the next event; else NULL.
+ * Take an event of the timeline. Returns the span that begins or (*is_end) ends with it, valid
+ * until the next event; else NULL.
  */
 struct nccl_span *torsh_nccl_spans_see(struct nccl_spans *spans,
 				       const struct recorded_process *process,

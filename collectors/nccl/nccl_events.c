@@ -273,7 +273,11 @@ void torsh_nccl_note(const char *sentence)
 	torsh_producer_leave(producer);
 }
 
-void torsh_nccl_exiting(void)
+/*
+ * At the end by exit: where NCCL was used and is too old for plugins, a note says so. Not by _exit,
+ * which a signal handler may call: this takes the loader's lock.
+ */
+static void note_old_nccl(void)
 {
 	int (*get_version)(int *version);
 	int version = 0;
@@ -290,7 +294,7 @@ static void at_exit(int status, void *unused)
 {
 	(void)status;
 	(void)unused;
-	torsh_nccl_exiting();
+	note_old_nccl();
 }
 
 /* exit comes to no hook. */

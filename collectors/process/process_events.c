@@ -17,7 +17,6 @@
 #include "agent/producer/counter.h"
 #include "shim/hooks.h"
 #include "shim/libc/thread.h"
-#include "shim/nccl/nccl.h"
 
 #define ARGUMENTS_MAX 512 /* bytes of the arguments of a program that can't be followed */
 #define CUT "..." /* replaces the rest */
@@ -258,7 +257,6 @@ void torsh_process_not_muted(void)
 void torsh_process_exiting(int status, enum exit_how how)
 {
 	torsh_cuda_exiting();
-	torsh_nccl_exiting();
 	torsh_agent_exiting(status, how);
 }
 

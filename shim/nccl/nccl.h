@@ -327,9 +327,4 @@ void torsh_nccl_finalized(uint64_t context);
 /* Add a sentence to the notes of the recording. */
 void torsh_nccl_note(const char *sentence);
 
-/*
- * The process is about to end: where NCCL was used and is too old for plugins, a note says so.
- */
-void torsh_nccl_exiting(void);
-
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * shim/nccl/nccl.h against the offsets that a compiler finds in the headers of NCCL's public source,
- * src/include/plugin/profiler of 2.30.7: no package installs these. The structs of interfaces 1 to 5
- * are the same in all releases that have them.
+ * shim/nccl/nccl.h against the offsets that a compiler finds in the headers of NCCL's public
+ * source, src/include/plugin/profiler of 2.30.7: no package installs these. The structs of
+ * interfaces 1 to 5 are the same in all releases that have them.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,6 +4,7 @@
  *	fd 3	a listening AF_UNIX SOCK_SEQPACKET socket, bound at the path of --socket in a
  *		directory of its own
  *	fd 4	the recording, empty and locked: the lock shows that the writer is running
+ * and TORSH_PROFILER_CLOCK_PEERS and TORSH_PROFILER_CLOCK_KEY as the first process had them.
  * It serves every process that sends its hello there, and ends after the last of them.
  */
 #include <errno.h>
@@ -250,6 +251,8 @@ static int serve(struct options *options)
 		.keep_with = options->keep_with,
 		.without_flops = options->without_flops,
 		.checkpoint_ns = options->checkpoint_ns,
+		.clock_peers = getenv("TORSH_PROFILER_CLOCK_PEERS"),
+		.clock_key = getenv("TORSH_PROFILER_CLOCK_KEY"),
 		.first_pid = options->first_pid,
 		.exit_wishes = torsh_exit_reply_wishes(options->has_summary,
 						       torsh_end_exports_has(&options->exports)),

@@ -66,6 +66,8 @@ void torsh_launcher_put(struct text *text, const char *labels)
 		put(text, "node_rank", value_of(launcher->node_rank));
 		put(text, "role", value_of(launcher->role));
 		put(text, "job", value_of(launcher->job));
+		put(text, "master_addr", value_of("MASTER_ADDR"));
+		put(text, "master_port", value_of("MASTER_PORT"));
 	}
 	while (labels && *labels) {
 		size_t n = label_length(labels);

@@ -16,7 +16,7 @@ const char *torsh_launcher_rank(void);
 
 /*
  * Append "name=value" texts, each ended by a NUL: launcher, world_size, local_rank,
- * local_world_size, node_rank, role and job, as far as the launcher has set them, then
+ * local_world_size, node_rank, role, job, master_addr and master_port, as far as they are set, then
  * "label.NAME=VALUE" for each label. labels: TORSH_PROFILER_LABELS, checked; NULL: none.
  */
 void torsh_launcher_put(struct text *text, const char *labels);

@@ -69,6 +69,7 @@ struct config {
 	const char *output, *filter, *suppress, *session; /* NULL: not set */
 	const char *export_formats; /* as given, comma-separated; NULL: none */
 	const char *labels; /* "name=value,..."; NULL: none */
+	const char *clock_peers, *clock_key; /* the writer's: it reads them itself */
 };
 
 extern struct config torsh_config;

@@ -20,6 +20,7 @@ char **torsh_writer_process_environment(void)
 {
 	static const char *const dropped[] = {"LD_PRELOAD=", "LD_AUDIT=", "TORSH_PROFILER_",
 					      "MALLOC_", "GLIBC_TUNABLES="};
+	static const char kept_prefix[] = "TORSH_PROFILER_CLOCK_";
 	size_t n = 0, n_kept = 0;
 	char **kept;
 
@@ -27,7 +28,10 @@ char **torsh_writer_process_environment(void)
 		n++;
 	kept = torsh_sys_pages((n + 1) * sizeof(*kept));
 	for (size_t i = 0; kept && i < n; i++) {
-		size_t d = 0;
+		/* The writer's own: a key is in no list of arguments, which everybody can read. */
+		size_t d = strncmp(environ[i], kept_prefix, sizeof(kept_prefix) - 1)
+				   ? 0
+				   : sizeof(dropped) / sizeof(dropped[0]);
 
 		while (d < sizeof(dropped) / sizeof(dropped[0]) &&
 		       strncmp(environ[i], dropped[d], strlen(dropped[d])))

@@ -115,6 +115,8 @@ static int load_session(struct recording *recording, const Torsh__Session *row)
 	recording->snapshot_ns = row->taken_ns;
 	recording->without_flops = row->without_flops;
 	recording->ends_with_process_1 = row->ends_with_process_1;
+	recording->clocks.kernel_clock = row->kernel_clock;
+	recording->clocks.start_monotonic_ns = row->start_monotonic_ns;
 	load_pauses(recording, row);
 	return 0;
 }
@@ -247,6 +249,18 @@ static void load_writer(struct recording *recording, const Torsh__Writer *row)
 	};
 }
 
+static void load_clock_peer(struct recording *recording, const Torsh__ClockPeer *row)
+{
+	if (!torsh_recorded_clocks_peer(&recording->clocks, row))
+		recording->n_bad_rows++;
+}
+
+static void load_exchanges(struct recording *recording, const Torsh__ClockExchanges *row)
+{
+	if (!torsh_recorded_clocks_exchanges(&recording->clocks, row))
+		recording->n_bad_rows++;
+}
+
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 {
 	int rc = chunk->session ? load_session(recording, chunk->session) : 0;
@@ -276,6 +290,8 @@ int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 	LOAD_ALL(threads, torsh_load_threads)
 	LOAD_ALL(series, torsh_load_series)
 	LOAD_ALL(joint, torsh_load_joint)
+	LOAD_ALL(clock_peer, load_clock_peer)
+	LOAD_ALL(clock_exchanges, load_exchanges)
 #undef LOAD_ALL
 	if (chunk->checkpoint) {
 		recording->has_known = true;

@@ -122,6 +122,7 @@ void torsh_recording_destroy(struct recording *recording)
 	free(recording->record);
 	free(recording->snapshot_of);
 	free(recording->pauses);
+	torsh_recorded_clocks_free(&recording->clocks);
 	free(recording->path);
 	free(recording);
 }

@@ -18,6 +18,7 @@
 #include "recording.pb-c.h"
 #include "tools/base/containers/row_index.h"
 #include "tools/base/containers/usage_list.h"
+#include "tools/recording/clocks/recorded_clocks.h"
 #include "tools/recording/estimate.h"
 #include "tools/recording/identity/identity.h"
 #include "tools/recording/memory/recorded_account.h"
@@ -380,6 +381,7 @@ struct recording {
 	char *agent_version, *host, *record;
 	uint64_t start_realtime_ns;
 	uint32_t writer_pid;
+	struct recorded_clocks clocks;
 	struct recorded_pause *pauses;
 	size_t n_pauses;
 	bool without_flops; /* reports don't contain FLOPs */

@@ -221,7 +221,7 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 
 	if (chunk->session || chunk->n_process || chunk->n_modules || chunk->n_functions ||
 	    chunk->n_addresses || chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed ||
-	    chunk->checkpoint)
+	    chunk->checkpoint || chunk->n_clock_peer || chunk->n_clock_exchanges)
 		kinds |= CHUNK_TABLES;
 	/* The last rows of a process don't have it again, as they have what CHUNK_TOTALS is. */
 	if (chunk->n_residency)

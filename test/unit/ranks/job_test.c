@@ -104,7 +104,7 @@ static void offsets_are_within_their_error(void **state)
 		for (uint32_t i = 1; i < world.n_ranks; i++) {
 			const struct job_clock *clock = &job->clocks[job->ranks[i].clock];
 
-			assert_true(clock->is_known);
+			assert_true(clock->source == CLOCK_BY_COLLECTIVES);
 			assert_true(error_of(job, &world, i, STEP_NS * 3) <=
 				    (double)clock->error_ns);
 			assert_true(clock->error_ns <= world.jitter_ns + TRANSFER_NS + 1);

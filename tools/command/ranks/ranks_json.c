@@ -21,7 +21,7 @@ static void put_total(struct json_writer *json, const struct job *job, uint32_t 
 static void put_clock(struct json_writer *json, const struct job_clock *clock)
 {
 	torsh_json_begin_object(json, "clock");
-	if (clock->is_known) {
+	if (clock->source != CLOCK_IS_UNKNOWN) {
 		torsh_json_put_i64(json, "offset_ns", clock->offset_ns);
 		if (clock->has_drift)
 			torsh_json_put_double(json, "drift_ppm", clock->drift * 1e6);
@@ -33,6 +33,10 @@ static void put_clock(struct json_writer *json, const struct job_clock *clock)
 		torsh_json_put_null(json, "drift_ppm");
 		torsh_json_put_null(json, "error_ns");
 	}
+	if (torsh_job_clock_sources[clock->source])
+		torsh_json_put_text(json, "source", torsh_job_clock_sources[clock->source]);
+	else
+		torsh_json_put_null(json, "source");
 	torsh_json_end_object(json);
 }
 

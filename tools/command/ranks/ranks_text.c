@@ -35,6 +35,9 @@ static void print_heading(const struct job *job)
 		printf(", %s undecided: the ranks' clocks are not known so exactly",
 		       torsh_size_grouped(job->n_ties, ties));
 	putchar('\n');
+	if (job->n_contradicted)
+		printf("%s: collectives contradict the exchanges of times, which are not used\n",
+		       torsh_size_counted(job->n_contradicted, "clock", ties));
 	if (job->n_twins)
 		printf("%s of a rank that another process has too: that with fewer collectives is left out\n",
 		       torsh_size_counted(job->n_twins, "process", twins));
@@ -86,6 +89,7 @@ static const struct table_column rank_columns[] = {
 	{"data", TABLE_NUMBER, .drop = 5},	    {"gc", TABLE_NUMBER, .drop = 6},
 	{"communication", TABLE_NUMBER, .drop = 2}, {"exposed", TABLE_NUMBER, .drop = 0},
 	{"memory", TABLE_NUMBER, .drop = 4},	    {"clock error", TABLE_NUMBER, .drop = 7},
+	{"clock by", TABLE_NAME, .drop = 8},
 };
 
 static void put_of_step(struct table *table, const struct job *job, uint32_t rank,
@@ -116,8 +120,12 @@ static void put_rank(struct table *table, const struct job *job, uint32_t rank)
 		torsh_table_bytes(table, memory.peak_bytes);
 	else
 		torsh_table_unknown(table);
-	if (clock->is_known)
+	if (clock->source != CLOCK_IS_UNKNOWN)
 		torsh_table_time(table, clock->error_ns);
+	else
+		torsh_table_unknown(table);
+	if (torsh_job_clock_sources[clock->source])
+		torsh_table_cell(table, "%s", torsh_job_clock_sources[clock->source]);
 	else
 		torsh_table_unknown(table);
 }
@@ -130,8 +138,10 @@ static void print_ranks(const struct ranks_view *view)
 
 	putchar('\n');
 	torsh_text_heading(stdout, "Each rank, on average of a step");
-	if (job->n_clocks < 2)
+	if (job->n_clocks < 2) {
+		torsh_table_hide(table, N(rank_columns) - 2);
 		torsh_table_hide(table, N(rank_columns) - 1);
+	}
 	for (uint32_t i = 0; i < n; i++)
 		put_rank(table, job, i);
 	torsh_table_print(table, stdout);

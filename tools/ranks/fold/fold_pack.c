@@ -263,8 +263,32 @@ static bool are_columns_equal(const Torsh__FoldRank *rank)
 	       rank->n_phases % N_FOLD_PHASES == 0;
 }
 
+#define CLOCK_NS_MAX (INT64_C(1) << 61) /* sums of two fit */
+
+/* Points with times and offsets that can be added up. */
+static bool is_clock_valid(const Torsh__FoldClock *clock)
+{
+	int64_t at_ns = 0, offset_ns = 0;
+
+	if (!clock->n_at_step || clock->n_offset_step != clock->n_at_step ||
+	    clock->n_error_ns != clock->n_at_step)
+		return false;
+	for (size_t i = 0; i < clock->n_at_step; i++) {
+		if (clock->at_step[i] > CLOCK_NS_MAX ||
+		    __builtin_add_overflow(at_ns, (int64_t)clock->at_step[i], &at_ns) ||
+		    __builtin_add_overflow(offset_ns, clock->offset_step[i], &offset_ns) ||
+		    at_ns > CLOCK_NS_MAX || offset_ns > CLOCK_NS_MAX || offset_ns < -CLOCK_NS_MAX)
+			return false;
+	}
+	return true;
+}
+
 static bool is_rank_valid(const Torsh__FoldRank *rank)
 {
+	for (size_t i = 0; i < rank->n_clocks; i++) {
+		if (!is_clock_valid(rank->clocks[i]))
+			return false;
+	}
 	if (!are_columns_equal(rank) || rank->shift > 31 || rank->n_totals > 1024)
 		return false;
 	for (size_t i = 0; i < rank->n_group; i++) {

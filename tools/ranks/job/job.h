@@ -4,8 +4,10 @@
  * first.
  *
  * Collectives of ranks are matched by group and sequence, without a clock. Times of two recordings
- * are compared by clock offsets that matched collectives bound: nobody leaves an all-reduce before
- * the last rank has entered it. What lies within the bound's error is not judged.
+ * are compared by the offsets of their clocks. Those of one kernel are known. Others follow from
+ * exchanges of times that writers made during the run (job_probes.c) or, without any, from matched
+ * collectives: nobody leaves an all-reduce before the last rank has entered it. What collectives
+ * contradict is not used. What lies within an offset's error is not judged.
  */
 #ifndef TORSH_RANKS_JOB_JOB_H
 #define TORSH_RANKS_JOB_JOB_H
@@ -13,15 +15,36 @@
 #include "fold.pb-c.h"
 #include "tools/ranks/fold/fold.h"
 
+/* By what a clock's offset is known. */
+enum job_clock_source {
+	CLOCK_IS_UNKNOWN, /* nothing connects it with clock 0 */
+	CLOCK_BY_KERNEL, /* clock 0, or of the same kernel */
+	CLOCK_BY_PROBES,
+	CLOCK_BY_COLLECTIVES
+};
+
+/* NULL: unknown. */
+extern const char *const torsh_job_clock_sources[];
+
+/* Of a line from this point to the next one. */
+struct job_clock_point {
+	int64_t at_ns; /* of the clock, since the job's origin */
+	int64_t offset_ns;
+	uint64_t error_ns;
+};
+
+#define JOB_CLOCK_POINTS 33u
+
 /* A clock: that of one recording. Offsets are added to its times, to get those of clock 0. */
 struct job_clock {
 	const char *host;
 	uint64_t start_ns;
-	bool is_known; /* false: no collectives connect it with clock 0 */
+	enum job_clock_source source;
 	int64_t offset_ns; /* at the time origin_ns of the job */
 	double drift; /* ns per ns since then */
-	bool has_drift; /* one was needed to explain the collectives */
-	uint64_t error_ns;
+	bool has_drift; /* by collectives: one was needed to explain them */
+	uint64_t error_ns; /* the largest of the times that are compared */
+	struct job_clock_point *points; /* JOB_CLOCK_POINTS; NULL: offset_ns and drift hold always */
 };
 
 struct job_rank {
@@ -126,6 +149,7 @@ struct job {
 	size_t n_verdicts;
 	uint64_t compared_ns; /* from verdict to verdict */
 	uint64_t n_ties; /* not judged */
+	size_t n_contradicted; /* clocks whose exchanges of times collectives contradict */
 	uint64_t communicated_ns; /* of the critical path */
 	struct job_path_rank *path; /* the longest first */
 	size_t n_path;
@@ -148,8 +172,10 @@ void torsh_job_free(struct job *job);
 
 /* Match the samples of the rows. */
 void torsh_job_match(struct job *job);
-/* Bound the clocks' offsets. */
+/* Bound the clocks' offsets by collectives. */
 void torsh_job_align(struct job *job);
+/* Replace these where kernels and exchanges of times tell more, and nothing contradicts. */
+void torsh_job_use_probes(struct job *job);
 /* Judge who was last. */
 void torsh_job_judge(struct job *job);
 /* Find the stragglers among the ranks. */
@@ -164,8 +190,12 @@ void torsh_job_measure_bandwidth(struct job *job);
 /* Returns a time of a rank, on clock 0. */
 int64_t torsh_job_time(const struct job *job, uint32_t rank, int64_t at_ns);
 
-/* Returns the largest error of a difference of times of two ranks. */
-uint64_t torsh_job_error(const struct job *job, uint32_t a, uint32_t b);
+/* Returns the error of that time; UINT64_MAX: nothing connects the clocks. */
+uint64_t torsh_job_time_error(const struct job *job, uint32_t rank, int64_t at_ns);
+
+/* Returns the error of the difference of the times at which two ranks entered a collective. */
+uint64_t torsh_job_error(const struct job *job, const struct job_entry *a,
+			 const struct job_entry *b);
 
 /* Returns whether a total was recorded, and it. */
 bool torsh_job_total(const struct job *job, uint32_t rank, enum fold_total total, uint64_t *value);

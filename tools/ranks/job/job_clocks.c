@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
+#include "tools/ranks/clocks/clock_estimate.h"
 #include "tools/ranks/job/job.h"
 
 #define NO_BOUND INT64_MAX
@@ -209,9 +210,9 @@ static void find_offset(struct job_clock *clock, const struct bounds *bounds, si
 {
 	int64_t low, high;
 
-	clock->is_known = get_bounds(bounds, i, &low, &high);
-	if (!clock->is_known)
+	if (!get_bounds(bounds, i, &low, &high))
 		return;
+	clock->source = CLOCK_BY_COLLECTIVES;
 	clock->offset_ns = low + (high - low) / 2;
 	/* Bounds that contradict each other are off by as much. */
 	clock->error_ns = (uint64_t)(high > low ? (high - low + 1) / 2 : low - high);
@@ -223,7 +224,7 @@ void torsh_job_align(struct job *job)
 
 	if (!job->n_clocks)
 		return;
-	job->clocks[0].is_known = true;
+	job->clocks[0].source = CLOCK_BY_KERNEL;
 	if (job->n_clocks == 1)
 		return;
 	find_drifts(job);
@@ -235,19 +236,66 @@ void torsh_job_align(struct job *job)
 	bounds_free(&bounds);
 }
 
+/* Returns the point whose line has the time: the first one, the last one where it is outside. */
+static const struct job_clock_point *point_at(const struct job_clock *clock, int64_t at_ns)
+{
+	size_t i = 0;
+
+	while (i + 1 < JOB_CLOCK_POINTS && clock->points[i + 1].at_ns <= at_ns)
+		i++;
+	return &clock->points[i];
+}
+
+static int64_t offset_at(const struct job_clock *clock, int64_t at_ns)
+{
+	const struct job_clock_point *from = point_at(clock, at_ns),
+				     *last = &clock->points[JOB_CLOCK_POINTS - 1];
+
+	if (from == last || at_ns <= from->at_ns || from[1].at_ns <= from->at_ns)
+		return from->offset_ns;
+	return from->offset_ns + (int64_t)((double)(from[1].offset_ns - from->offset_ns) *
+					   (double)(at_ns - from->at_ns) /
+					   (double)(from[1].at_ns - from->at_ns));
+}
+
 int64_t torsh_job_time(const struct job *job, uint32_t rank, int64_t at_ns)
 {
 	const struct job_clock *clock = &job->clocks[job->ranks[rank].clock];
 
+	if (clock->points)
+		return at_ns + offset_at(clock, at_ns);
 	return drifted(clock, at_ns) + clock->offset_ns;
 }
 
-uint64_t torsh_job_error(const struct job *job, uint32_t a, uint32_t b)
+/* Outside of the points the clock may drift as much as any. */
+static uint64_t error_at(const struct job_clock *clock, int64_t at_ns)
 {
-	const struct job_clock *x = &job->clocks[job->ranks[a].clock],
-			       *y = &job->clocks[job->ranks[b].clock];
+	const struct job_clock_point *first = clock->points,
+				     *last = &clock->points[JOB_CLOCK_POINTS - 1];
+	int64_t beyond_ns = at_ns < first->at_ns  ? first->at_ns - at_ns
+			    : at_ns > last->at_ns ? at_ns - last->at_ns
+						  : 0;
 
-	if (x == y)
+	return point_at(clock, at_ns)->error_ns + (uint64_t)((double)beyond_ns * CLOCK_DRIFT_MAX);
+}
+
+uint64_t torsh_job_time_error(const struct job *job, uint32_t rank, int64_t at_ns)
+{
+	const struct job_clock *clock = &job->clocks[job->ranks[rank].clock];
+
+	if (clock->source == CLOCK_IS_UNKNOWN)
+		return UINT64_MAX;
+	return clock->points ? error_at(clock, at_ns) : clock->error_ns;
+}
+
+uint64_t torsh_job_error(const struct job *job, const struct job_entry *a,
+			 const struct job_entry *b)
+{
+	uint64_t first, second;
+
+	if (job->ranks[a->rank].clock == job->ranks[b->rank].clock)
 		return 0;
-	return x->is_known && y->is_known ? x->error_ns + y->error_ns : UINT64_MAX;
+	first = torsh_job_time_error(job, a->rank, a->entered_ns);
+	second = torsh_job_time_error(job, b->rank, b->entered_ns);
+	return first > UINT64_MAX - second ? UINT64_MAX : first + second;
 }

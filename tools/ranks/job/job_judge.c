@@ -96,7 +96,7 @@ static bool is_certain(const struct job *job, const struct job_call *call, size_
 	int64_t last_ns = torsh_job_time(job, entries[last].rank, entries[last].entered_ns);
 
 	for (size_t i = 0; i < call->n; i++) {
-		uint64_t error_ns = torsh_job_error(job, entries[i].rank, entries[last].rank);
+		uint64_t error_ns = torsh_job_error(job, &entries[i], &entries[last]);
 		int64_t at_ns = torsh_job_time(job, entries[i].rank, entries[i].entered_ns);
 
 		if (i != last && (error_ns > INT64_MAX || last_ns - at_ns <= (int64_t)error_ns))

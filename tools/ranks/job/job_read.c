@@ -117,6 +117,7 @@ struct job *torsh_job_read(const char *path, char *error, size_t n_error)
 	take_ranks(job);
 	torsh_job_match(job);
 	torsh_job_align(job);
+	torsh_job_use_probes(job);
 	torsh_job_judge(job);
 	torsh_job_find_stragglers(job);
 	torsh_job_measure_bandwidth(job);
@@ -133,6 +134,8 @@ void torsh_job_free(struct job *job)
 		for (size_t k = 0; k < job->stragglers[i].n_causes; k++)
 			free(job->stragglers[i].causes[k].evidence);
 	}
+	for (size_t i = 0; i < job->n_clocks; i++)
+		free(job->clocks[i].points);
 	torsh_fold_destroy(job->fold);
 	torsh_hash_map_free(&job->text_of);
 	free(job->texts);

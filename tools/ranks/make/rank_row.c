@@ -8,6 +8,7 @@
 #include "tools/base/die.h"
 #include "tools/ranks/make/fold_make.h"
 #include "tools/ranks/make/lead.h"
+#include "tools/ranks/make/rank_clocks.h"
 
 /* ---- which collectives are kept -------------------------------------------------------------- */
 
@@ -367,6 +368,7 @@ Torsh__FoldRank *torsh_rank_row(struct fold *fold, const struct recording *recor
 	row->n_totals = N_FOLD_TOTALS;
 	row->totals = torsh_need_items(NULL, 0, N_FOLD_TOTALS, sizeof(*row->totals));
 	identify(row, recording, process, prepass);
+	torsh_rank_clocks(row, recording);
 	add_steps(row, process, pass);
 	add_paths(row, fold);
 	add_collectives(&sampling);

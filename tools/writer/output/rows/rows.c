@@ -48,6 +48,10 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 	gethostname(host, sizeof(host) - 1);
 	ROWS_SET(&row, format, RECORDING_FORMAT);
 	ROWS_SET(&row, start_realtime_ns, session->start_realtime_ns);
+	if (session->kernel_clock) {
+		ROWS_SET(&row, kernel_clock, session->kernel_clock);
+		ROWS_SET(&row, start_monotonic_ns, session->start_monotonic_ns);
+	}
 	ROWS_SET(&row, writer_pid, (uint32_t)getpid());
 	row.agent_version = version;
 	row.host = host;

@@ -37,6 +37,7 @@ struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
 	const char *record; /* how much is kept: "folded", "full", "ring:60s"; NULL: not said */
 	bool without_flops;
+	uint64_t kernel_clock, start_monotonic_ns; /* kernel_clock 0: unknown */
 	/* the writer is killed when the session's first process ends, because that is process 1 */
 	bool ends_with_process_1;
 	uint64_t *paused_ns, *resumed_ns; /* pauses of the recording */
@@ -123,6 +124,12 @@ void torsh_rows_session_peak(struct recording_file *file, struct session_heap *s
 
 /* Write the current row of an unfollowed process. */
 void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed *unfollowed);
+
+struct clock_found;
+
+/* Write what was found at place `peer` of TORSH_PROFILER_CLOCK_PEERS since the last time. */
+void torsh_rows_clocks(struct recording_file *file, uint32_t peer, const struct clock_found *found,
+		       bool is_last);
 
 struct rows_end {
 	bool is_complete;

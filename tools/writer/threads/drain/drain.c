@@ -137,6 +137,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	if (drain->ancestry.n > 1)
 		torsh_session_peak_checkpoint(&drain->session_peak, file);
 	torsh_unfollowed_write(&drain->unfollowed_list, &drain->ancestry, file);
+	torsh_drain_write_clocks(drain, false);
 	torsh_checkpoints_poll(&drain->checkpoints);
 	torsh_checkpoints_end(&drain->checkpoints, now, until);
 }
@@ -146,6 +147,8 @@ static void end_recording(struct drain *drain, bool is_complete)
 	struct recording_file *file = drain->checkpoints.file;
 	uint64_t now = torsh_clock_monotonic_ns();
 
+	torsh_clock_probes_stop(drain->clocks);
+	torsh_drain_write_clocks(drain, true);
 	if (drain->ancestry.n > 1)
 		torsh_session_peak_end(&drain->session_peak, file);
 	torsh_unfollowed_end(&drain->unfollowed_list, &drain->ancestry, file);
@@ -322,6 +325,7 @@ static void destroy_parts(struct drain *drain)
 	if (drain->to_judge)
 		torsh_queued_request_destroy(drain->to_judge);
 	torsh_status_reader_stop(drain->status_reader);
+	torsh_clock_probes_destroy(drain->clocks);
 	torsh_requests_destroy(&drain->requests);
 	torsh_pending_children_destroy(&drain->pending_children);
 	torsh_mailbox_destroy(&drain->mailbox);

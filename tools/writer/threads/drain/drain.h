@@ -6,7 +6,8 @@
  * which any thread may call unless noted.
  *
  * drain.c has these functions and the loop, drain_targets.c the begin and end of a target,
- * drain_requests.c the answers to clients and to the exiting first process.
+ * drain_requests.c the answers to clients and to the exiting first process, drain_clocks.c what is
+ * learned of other hosts' clocks.
  */
 #ifndef TORSH_WRITER_THREADS_DRAIN_DRAIN_H
 #define TORSH_WRITER_THREADS_DRAIN_DRAIN_H
@@ -34,6 +35,7 @@ struct drain_options {
 	const char *keep_with; /* the directory in which ranks meet for that; "": none */
 	uint64_t checkpoint_ns; /* between checkpoints */
 	bool without_flops; /* reports of the recording contain none */
+	const char *clock_peers, *clock_key; /* as in clock_probes_options */
 	pid_t first_pid; /* of the process that began the session; 0: unknown */
 	uint32_t exit_wishes; /* bits of channel_exit_wish, for that process */
 	int done_fd; /* an eventfd, written to when the control thread has something to do */

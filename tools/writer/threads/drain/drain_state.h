@@ -12,6 +12,7 @@
 
 #include "tools/writer/budget/memory_limit.h"
 #include "tools/writer/budget/shortage.h"
+#include "tools/writer/clocks/clock_probes.h"
 #include "tools/writer/fold/session_peak.h"
 #include "tools/writer/input/fork_ancestry.h"
 #include "tools/writer/input/pending_children.h"
@@ -58,6 +59,8 @@ struct drain {
 	size_t target_capacity;
 	struct memory_limit memory_limit;
 	struct shortage shortage;
+	struct clock_probes *clocks; /* NULL: not asked for */
+	bool is_clock_trouble_said;
 	struct pace pace;
 	struct residency_pace residency_pace;
 	uint64_t next_memory_check_ns;
@@ -74,6 +77,18 @@ struct drain {
 
 /* Begin the targets that the control thread has handed over. */
 void torsh_drain_take_targets(struct drain *drain);
+
+/* Start to compare clocks with those of other hosts, if that is asked for: the session begins. */
+void torsh_drain_begin_clocks(struct drain *drain);
+
+/* A target's process may know the place at which clocks are compared. */
+void torsh_drain_see_clocks(struct drain *drain, const struct target *target);
+
+/* Write what was learned since the last time. */
+void torsh_drain_write_clocks(struct drain *drain, bool is_last);
+
+/* The target ends: note in its row why clocks were not compared. */
+void torsh_drain_note_clocks(struct drain *drain, struct target *target);
 
 /* Target number i is completely folded: write its final rows and destroy it. */
 void torsh_drain_finish_target(struct drain *drain, uint32_t i);

@@ -15,6 +15,7 @@ static void begin_session(struct drain *drain, const struct target *target)
 	torsh_session_begin(&drain->session, target);
 	torsh_session_write(&drain->session, &drain->requests.pauses, drain->checkpoints.file);
 	drain->unfollowed_list.zero_ns = drain->session.monotonic_ns;
+	torsh_drain_begin_clocks(drain);
 }
 
 static void begin_state(struct drain *drain, struct target *target)
@@ -56,6 +57,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	if (is_first)
 		begin_session(drain, target);
 	begin_state(drain, target);
+	torsh_drain_see_clocks(drain, target);
 	drain->targets = torsh_array_reserve(drain->targets, drain->n_targets,
 					     &drain->target_capacity, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
@@ -135,6 +137,7 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 	torsh_unfollowed_leave(&drain->unfollowed_list, target);
 	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
 	torsh_process_state_end_samples(&target->state);
+	torsh_drain_note_clocks(drain, target);
 	write_final_rows(drain, target);
 	torsh_summary_add(&drain->summary, target);
 	torsh_session_peak_leave(target);

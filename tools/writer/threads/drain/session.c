@@ -1,10 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/threads/drain/session.h"
 
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #define MEASURE_EVERY_NS 100000000u
 #define START_AGE_MAX_NS UINT64_C(60000000000) /* an older start of the first target is invalid */
+
+static size_t read_boot(char *out, size_t n)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n_read = fd < 0 ? -1 : read(fd, out, n);
+
+	if (fd >= 0)
+		close(fd);
+	return n_read > 0 ? (size_t)n_read : 0;
+}
+
+/* Of the kernel's boot, and of the time namespace, which shifts CLOCK_MONOTONIC. */
+static uint64_t identify_clock(void)
+{
+	char text[256];
+	size_t n = read_boot(text, 128);
+	ssize_t n_link = readlink("/proc/self/ns/time", text + n, sizeof(text) - n);
+
+	if (!n)
+		return 0;
+	/* Kernels without time namespaces have no link. */
+	return XXH64(text, n + (n_link > 0 ? (size_t)n_link : 0), 0);
+}
 
 void torsh_session_begin(struct session *session, const struct target *target)
 {
@@ -15,6 +41,7 @@ void torsh_session_begin(struct session *session, const struct target *target)
 	clock_gettime(CLOCK_REALTIME, &real);
 	session->realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec -
 			       (now - session->monotonic_ns);
+	session->kernel_clock = identify_clock();
 	session->ends_with_process_1 = target->pid == 1;
 	session->has_begun = true;
 }
@@ -98,6 +125,8 @@ void torsh_session_write(const struct session *session, const struct pauses *pau
 	struct rows_session row = {
 		.start_realtime_ns = session->realtime_ns,
 		.record = session->record,
+		.kernel_clock = session->kernel_clock,
+		.start_monotonic_ns = session->monotonic_ns,
 		.without_flops = session->without_flops,
 		.ends_with_process_1 = session->ends_with_process_1,
 	};
@@ -113,6 +142,8 @@ struct rows_session torsh_session_snapshot(const struct session *session,
 	struct rows_session row = {
 		.start_realtime_ns = session->realtime_ns,
 		.record = session->record,
+		.kernel_clock = session->kernel_clock,
+		.start_monotonic_ns = session->monotonic_ns,
 		.without_flops = session->without_flops,
 		.recording = session->recording_path,
 		.taken_ns = taken_ns,

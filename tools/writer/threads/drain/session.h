@@ -21,6 +21,7 @@ struct session {
 	bool ends_with_process_1; /* its first process is process 1 of the writer's PID namespace */
 	uint64_t monotonic_ns; /* the zero of all times */
 	uint64_t realtime_ns; /* the same moment */
+	uint64_t kernel_clock; /* identifies CLOCK_MONOTONIC; 0: unknown */
 	struct clock_rate rate;
 	uint64_t last_measure_ns; /* CLOCK_MONOTONIC */
 };

@@ -92,9 +92,9 @@ static void a_million_random_packets_are_refused(void **state)
 
 static void places_are_hosts_with_ports(void **state)
 {
-	static const char *const bad[] = {"",	 ",",	   "a,",	"a:",	    "a:0",
-					  ":1",	 "a:b",	   "a:65536",	"a:123456", "[::1",
-					  "[]", "[::1]x", "[::1]:",	"a b",	    "a,,b"};
+	static const char *const bad[] = {"",	",",	  "a,",	     "a:",	 "a:0",
+					  ":1", "a:b",	  "a:65536", "a:123456", "[::1",
+					  "[]", "[::1]x", "[::1]:",  "a b",	 "a,,b"};
 	struct clock_peer_names names;
 
 	(void)state;

@@ -44,7 +44,7 @@ struct job_clock {
 	double drift; /* ns per ns since then */
 	bool has_drift; /* by collectives: one was needed to explain them */
 	uint64_t error_ns; /* the largest of the times that are compared */
-	struct job_clock_point *points; /* JOB_CLOCK_POINTS; NULL: offset_ns and drift hold always */
+	struct job_clock_point *points; /* JOB_CLOCK_POINTS; NULL: offset_ns and drift hold */
 };
 
 struct job_rank {

@@ -253,9 +253,9 @@ static int64_t offset_at(const struct job_clock *clock, int64_t at_ns)
 
 	if (from == last || at_ns <= from->at_ns || from[1].at_ns <= from->at_ns)
 		return from->offset_ns;
-	return from->offset_ns + (int64_t)((double)(from[1].offset_ns - from->offset_ns) *
-					   (double)(at_ns - from->at_ns) /
-					   (double)(from[1].at_ns - from->at_ns));
+	return from->offset_ns +
+	       (int64_t)((double)(from[1].offset_ns - from->offset_ns) *
+			 (double)(at_ns - from->at_ns) / (double)(from[1].at_ns - from->at_ns));
 }
 
 int64_t torsh_job_time(const struct job *job, uint32_t rank, int64_t at_ns)

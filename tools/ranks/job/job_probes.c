@@ -77,8 +77,8 @@ static void add_edge(struct graph *graph, const struct edge *edge)
 
 static size_t node_of(struct graph *graph, uint64_t clock)
 {
-	size_t i = torsh_hash_map_put(&graph->of_clock, &clock, sizeof(clock), graph->n_nodes)
-			   ->value;
+	size_t i =
+		torsh_hash_map_put(&graph->of_clock, &clock, sizeof(clock), graph->n_nodes)->value;
 
 	if (i == graph->n_nodes)
 		graph->n_nodes++;
@@ -97,12 +97,12 @@ static void join_kernel(struct graph *graph, struct hash_map *of_kernel,
 	k = torsh_hash_map_put(of_kernel, &row->kernel_clock, sizeof(row->kernel_clock), i)->value;
 	first = rows[k];
 	if (k != i)
-		add_edge(graph, &(struct edge){
-					.from = i,
+		add_edge(graph,
+			 &(struct edge){.from = i,
 					.to = k,
-					.offset_ns = (int64_t)(first->clock -
-							       first->clock_monotonic_ns -
-							       row->clock + row->clock_monotonic_ns),
+					.offset_ns =
+						(int64_t)(first->clock - first->clock_monotonic_ns -
+							  row->clock + row->clock_monotonic_ns),
 					.error_ns = READING_NS});
 }
 
@@ -207,8 +207,7 @@ static int64_t measured_at(const struct edge *edge, int64_t at_ns, uint64_t *err
 		return offset_ns;
 	}
 	return offset_ns + (int64_t)((double)measured->offset_step[i + 1] *
-				     (double)(at_ns - from_ns) /
-				     (double)measured->at_step[i + 1]);
+				     (double)(at_ns - from_ns) / (double)measured->at_step[i + 1]);
 }
 
 /* Moves a time over an edge; error_ns is added to. */
@@ -292,8 +291,8 @@ static struct job_clock_point *make_points(const struct graph *graph, size_t nod
 	for (size_t i = 0; i < JOB_CLOCK_POINTS; i++) {
 		struct job_clock_point *point = &points[i];
 
-		point->at_ns = from_ns + (to_ns - from_ns) / ((int64_t)JOB_CLOCK_POINTS - 1) *
-						 (int64_t)i;
+		point->at_ns =
+			from_ns + (to_ns - from_ns) / ((int64_t)JOB_CLOCK_POINTS - 1) * (int64_t)i;
 		point->offset_ns = offset_of(graph, node, point->at_ns, &point->error_ns);
 		if (i)
 			points[i - 1].error_ns =
@@ -326,8 +325,7 @@ static void set_clock(struct job_clock *clock, const struct graph *graph, size_t
 	clock->drift = last->at_ns > first->at_ns ? (double)(last->offset_ns - first->offset_ns) /
 							    (double)(last->at_ns - first->at_ns)
 						  : 0;
-	clock->offset_ns =
-		first->offset_ns - (int64_t)(clock->drift * (double)first->at_ns);
+	clock->offset_ns = first->offset_ns - (int64_t)(clock->drift * (double)first->at_ns);
 	clock->error_ns = 0;
 }
 

@@ -63,9 +63,9 @@ static struct other *collect(const struct recording *recording, size_t *n)
 			struct other *other = find_other(&others, n, one->clock);
 
 			if ((other->n & (other->n - 1)) == 0)
-				other->exchanges = torsh_need_items(
-					other->exchanges, other->n, other->n ? 2 * other->n : 1,
-					sizeof(*other->exchanges));
+				other->exchanges = torsh_need_items(other->exchanges, other->n,
+								    other->n ? 2 * other->n : 1,
+								    sizeof(*other->exchanges));
 			other->exchanges[other->n++] =
 				(struct clock_exchange){.sent_ns = (int64_t)one->sent_ns,
 							.received_ns = (int64_t)one->received_ns,
@@ -74,8 +74,7 @@ static struct other *collect(const struct recording *recording, size_t *n)
 		}
 	}
 	for (size_t i = 0; i < *n; i++)
-		qsort(others[i].exchanges, others[i].n, sizeof(*others[i].exchanges),
-		      compare_sent);
+		qsort(others[i].exchanges, others[i].n, sizeof(*others[i].exchanges), compare_sent);
 	if (*n)
 		qsort(others, *n, sizeof(*others), compare_others);
 	return others;
@@ -85,10 +84,9 @@ static struct other *collect(const struct recording *recording, size_t *n)
 
 static int64_t on_line(const struct part *part, int64_t at_ns)
 {
-	double share = part->to_ns > part->from_ns
-			       ? (double)(at_ns - part->from_ns) /
-					 (double)(part->to_ns - part->from_ns)
-			       : 0;
+	double share = part->to_ns > part->from_ns ? (double)(at_ns - part->from_ns) /
+							     (double)(part->to_ns - part->from_ns)
+						   : 0;
 
 	return part->from_offset_ns +
 	       (int64_t)(share * (double)(part->to_offset_ns - part->from_offset_ns));
@@ -157,9 +155,9 @@ static Torsh__FoldClock *make_clock(const struct other *other, uint64_t own_cloc
 	clock->error_ns = torsh_need_items(NULL, 0, n, sizeof(*clock->error_ns));
 	for (size_t i = 0; i < n; i++) {
 		int64_t length_ns = to_ns - from_ns, k = (int64_t)i;
-		struct part part = {
-			.from_ns = from_ns + length_ns / (int64_t)RANK_CLOCK_PARTS * k,
-			.to_ns = from_ns + length_ns / (int64_t)RANK_CLOCK_PARTS * (k + 1)};
+		struct part part = {.from_ns = from_ns + length_ns / (int64_t)RANK_CLOCK_PARTS * k,
+				    .to_ns = from_ns +
+					     length_ns / (int64_t)RANK_CLOCK_PARTS * (k + 1)};
 
 		if (i == RANK_CLOCK_PARTS)
 			part.to_ns = part.from_ns;

@@ -7,7 +7,7 @@
  *	 8	4	version, 1
  *	12	4	1: a request, 2: a reply
  *	16	8	nonce: random, of the request
- *	24	8	in a reply: clock, the start of the answering writer's recording by the wall clock
+ *	24	8	in a reply: when the answering writer's recording began, by the wall clock
  *	32	8	in a reply: when the request came, since that start
  *	40	8	in a reply: when the reply went, since that start
  *	48	8	SipHash-2-4 of the bytes before, with the job's key

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,12 +45,53 @@ static void set_any(struct sockaddr_storage *address)
 		((struct sockaddr_in6 *)address)->sin6_addr = in6addr_any;
 }
 
+static const void *bytes_of(const struct sockaddr *address, size_t *n)
+{
+	bool is_4 = address->sa_family == AF_INET;
+
+	*n = is_4 ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+	return is_4 ? (const void *)&((const struct sockaddr_in *)address)->sin_addr
+		    : (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+}
+
+bool torsh_clock_is_loopback(const struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 ==
+		       IN_LOOPBACKNET;
+	return address->ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+/* Some kernels are told to let addresses of others be bound: what counts are the interfaces. */
+static bool is_own(const struct sockaddr_storage *address)
+{
+	const struct sockaddr *wanted = (const struct sockaddr *)address;
+	struct ifaddrs *all;
+	bool is_found = torsh_clock_is_loopback(address);
+
+	if (is_found || getifaddrs(&all))
+		return is_found;
+	for (const struct ifaddrs *one = all; one && !is_found; one = one->ifa_next) {
+		size_t n;
+		const void *bytes = bytes_of(wanted, &n);
+
+		is_found = one->ifa_addr && one->ifa_addr->sa_family == wanted->sa_family &&
+			   !memcmp(bytes_of(one->ifa_addr, &n), bytes, n);
+	}
+	freeifaddrs(all);
+	return is_found;
+}
+
 /* Returns whether this writer answers there from now on. */
 static bool bind_here(struct clock_peer *peer)
 {
 	struct sockaddr_storage address = peer->address;
-	int fd = open_socket(peer), error;
+	int fd, error;
 
+	if (!is_own(&address))
+		return false;
+	fd = open_socket(peer);
 	if (fd < 0) {
 		peer->error = errno;
 		return false;
@@ -213,8 +255,8 @@ static void answer(struct clock_peer *peer, const struct clock_own *own, uint8_t
 	}
 	reply.replied_ns = torsh_clock_own_ns(own);
 	torsh_clock_packet_write(&reply, &own->key, bytes);
-	if (sendto(peer->fd, bytes, CLOCK_PACKET_BYTES, MSG_NOSIGNAL,
-		   (const struct sockaddr *)from, n_from) == (ssize_t)CLOCK_PACKET_BYTES)
+	if (sendto(peer->fd, bytes, CLOCK_PACKET_BYTES, MSG_NOSIGNAL, (const struct sockaddr *)from,
+		   n_from) == (ssize_t)CLOCK_PACKET_BYTES)
 		peer->counts.replies++;
 }
 

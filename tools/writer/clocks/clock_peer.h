@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One place of TORSH_PROFILER_CLOCK_PEERS, as the probing thread sees it. If the kernel lets this
- * writer bind the address, it is this host's, and this writer answers there. Else it asks there.
- * Where another writer of this host answers already, it asks, and answers once that one has ended.
+ * One place of TORSH_PROFILER_CLOCK_PEERS, as the probing thread sees it. If the address is one of
+ * this host's interfaces, this writer binds it and answers there. Else it asks there. Where another
+ * writer of this host answers already, it asks, and answers once that one has ended.
  */
 #ifndef TORSH_WRITER_CLOCKS_CLOCK_PEER_H
 #define TORSH_WRITER_CLOCKS_CLOCK_PEER_H
@@ -77,6 +77,9 @@ void torsh_clock_peer_close(struct clock_peer *peer);
  * say.
  */
 bool torsh_clock_peer_trouble(const struct clock_peer *peer, uint64_t now_ns, char *out, size_t n);
+
+/* Returns whether it is an address of loopback. */
+bool torsh_clock_is_loopback(const struct sockaddr_storage *address);
 
 /* The time since own->zero_ns. */
 uint64_t torsh_clock_own_ns(const struct clock_own *own);

@@ -77,8 +77,7 @@ void torsh_clock_job_read(struct clock_job *job, const char *pairs, size_t n)
 {
 	const struct {
 		const char *name, **text;
-	} texts[] = {
-		{"master_addr", &job->master}, {"master_port", &job->port}, {"job", &job->id}};
+	} texts[] = {{"master_addr", &job->master}, {"master_port", &job->port}, {"job", &job->id}};
 
 	*job = (struct clock_job){0};
 	for (size_t i = 0; i < n; i += strlen(pairs + i) + 1) {

@@ -46,8 +46,8 @@ static void keep_sample(struct place *place, const struct clock_sample *sample)
 {
 	if (!sample->clock || place->n_samples >= SAMPLES_MAX)
 		return;
-	place->samples = torsh_array_reserve(place->samples, place->n_samples,
-					     &place->samples_room, sizeof(*place->samples));
+	place->samples = torsh_array_reserve(place->samples, place->n_samples, &place->samples_room,
+					     sizeof(*place->samples));
 	place->samples[place->n_samples++] = *sample;
 }
 
@@ -99,8 +99,8 @@ static void rest(struct clock_probes *probes, uint64_t until_ns, bool is_spent)
 
 	for (size_t i = 0; !is_spent && i < probes->names.n; i++) {
 		if (probes->places[i].peer.fd >= 0)
-			fds[n++] = (struct pollfd){.fd = probes->places[i].peer.fd,
-						   .events = POLLIN};
+			fds[n++] =
+				(struct pollfd){.fd = probes->places[i].peer.fd, .events = POLLIN};
 	}
 	left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	left.tv_sec = (time_t)(left_ns / 1000000000u);

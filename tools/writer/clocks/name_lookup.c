@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/clocks/name_lookup.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,15 +101,6 @@ struct name_lookup *torsh_name_lookup_start(const struct clock_peer_names *names
 	return NULL;
 }
 
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-	if (address->ss_family == AF_INET)
-		return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 ==
-		       IN_LOOPBACKNET;
-	return address->ss_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
 void torsh_name_lookup_take(struct name_lookup *lookup, size_t i, struct clock_peer *peer)
 {
 	const struct resolved *item = &lookup->items[i];
@@ -121,7 +110,7 @@ void torsh_name_lookup_take(struct name_lookup *lookup, size_t i, struct clock_p
 		peer->address = item->address;
 		peer->n_address = item->n_address;
 		/* Some systems give a host's own name an address of loopback. */
-		peer->is_any = !item->is_numeric && is_loopback(&item->address) &&
+		peer->is_any = !item->is_numeric && torsh_clock_is_loopback(&item->address) &&
 			       strcmp(peer->name.host, "localhost") != 0;
 	}
 	pthread_mutex_unlock(&lookup->lock);

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+A rank of a job over gloo, by the variables of its environment: steps with all-reduces.
+
+    clock_ranks.py STEPS SECONDS_A_STEP
+"""
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+weight = torch.zeros(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for step in range(int(sys.argv[1])):
+    optimizer.zero_grad()
+    (weight * step).sum().backward()
+    dist.all_reduce(weight.grad)
+    dist.all_reduce(torch.ones(100))
+    optimizer.step()
+    time.sleep(float(sys.argv[2]))  # the work of a step
+dist.barrier()
+dist.destroy_process_group()

@@ -44,13 +44,36 @@ static const struct {
 
 #define N_UNLISTED (sizeof(unlisted) / sizeof(*unlisted))
 
+/* Returns the byte of a name of the table as users write it. */
+static char shown(char byte)
+{
+	return byte == '_' ? '-' : byte;
+}
+
+static bool is_name(const char *name, const char *given)
+{
+	while (*name && shown(*name) == *given) {
+		name++;
+		given++;
+	}
+	return !*name && !*given;
+}
+
+static void print_command(FILE *file, const char *name, const char *text)
+{
+	fputs("  torsh ", file);
+	for (const char *at = name; *at; at++)
+		putc(shown(*at), file);
+	fprintf(file, "%*s %s\n", strlen(name) < 8 ? (int)(8 - strlen(name)) : 0, "", text);
+}
+
 static void print_usage(FILE *file)
 {
 	fputs("Usage: torsh COMMAND [OPTION...] ...\n"
 	      "Finds out what memory a program holds, leaks and wastes, without changing the program.\n\n",
 	      file);
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		fprintf(file, "  torsh %-8s %s\n", commands[i].name, commands[i].text);
+		print_command(file, commands[i].name, commands[i].text);
 	fputs("\nStart with:\n"
 	      "  torsh run -o out -- python3 train.py\n"
 	      "  torsh report out\n\n"
@@ -75,7 +98,7 @@ static int end_output(int status)
 static command_main *find_command(const char *name)
 {
 	for (size_t i = 0; i < N_COMMANDS; i++) {
-		if (strcmp(name, commands[i].name) == 0)
+		if (is_name(commands[i].name, name))
 			return commands[i].main;
 	}
 	for (size_t i = 0; i < N_UNLISTED; i++) {

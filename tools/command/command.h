@@ -2,7 +2,7 @@
 /*
  * tools/command/ has a file for each subcommand of torsh: cmd_NAME.c parses the arguments, calls
  * the analysis and prints the report; those in session/ start, query or end a session. This is
- * their table. Each gets its own argument vector, argv[0] "torsh NAME", and returns the exit
+ * their table; an underscore is a hyphen to users. Each gets its own argument vector, argv[0] "torsh NAME", and returns the exit
  * status.
  */
 #ifndef TORSH_COMMAND_COMMAND_H
@@ -30,6 +30,7 @@
 	COMMAND(ranks, "which rank of a job makes the others wait, and why")  \
 	COMMAND(fold, "a recording's ranks as a small file that merges")      \
 	COMMAND(merge, "folds of ranks as one, in any order or tree")         \
+	COMMAND(merge_trace, "one timeline of several ranks of a job")        \
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \
 	COMMAND(snapshot, "what a running session holds now, as a recording") \

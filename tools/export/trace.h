@@ -11,6 +11,34 @@
 #include "tools/symbols/symbols.h"
 #include "tools/timeline/device/launch_join.h"
 
+/* A collective of the process that other ranks in the file had, too. Times are the recording's. */
+struct trace_call {
+	const char *name, *group;
+	uint64_t begin_ns, end_ns; /* end_ns is begin_ns where the end is not known */
+	uint64_t sequence, bytes;
+	/* the same for all ranks, from 1 on; arrows go from rank to rank as they entered */
+	uint64_t flow;
+	bool is_first, is_last; /* of the ranks that entered it */
+	uint32_t lane; /* of those that overlap each has another one, from 0 on */
+	uint64_t error_ns; /* of begin_ns, in the merged trace */
+};
+
+/* What makes a trace a part of a file in which several are: torsh merge-trace. */
+struct trace_merge {
+	/* Returns a time of the recording in the merged trace, since origin_realtime_ns. */
+	uint64_t (*time)(const void *context, uint64_t at_ns);
+	const void *context;
+	uint64_t origin_realtime_ns;
+	bool is_first, is_last; /* of the parts */
+	const char *label; /* of the process: how exactly its clock is known */
+	const struct trace_call *calls; /* in the order of their begins */
+	size_t n_calls;
+	/* Kept from part to part, zeroed at first: numbers in the file, and the JSON so far. */
+	uint32_t n_parts, n_sequences;
+	uint64_t n_tracks, n_flows;
+	struct json_writer json;
+};
+
 struct trace {
 	const struct recording *recording;
 	struct recorded_process *const *processes; /* pre-pass->items may be of more */
@@ -22,6 +50,7 @@ struct trace {
 	bool is_all; /* stacks are not merged: see tools/export/stacks/merged_stacks.h */
 	bool is_of_steps; /* the window is that of steps: of devices, what was launched in there */
 	struct output_stream *output; /* NULL where the format needs a path */
+	struct trace_merge *merge; /* NULL: the file has this trace alone */
 	const char *path;
 };
 
@@ -48,6 +77,12 @@ extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {
 	return at_ns >= trace->from_ns && at_ns < trace->to_ns;
+}
+
+/* A time of the recording as the file has it. */
+static inline uint64_t torsh_trace_time(const struct trace *trace, uint64_t at_ns)
+{
+	return trace->merge ? trace->merge->time(trace->merge->context, at_ns) : at_ns;
 }
 
 /*

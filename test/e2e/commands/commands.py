@@ -12,8 +12,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import made  # noqa: E402
 
-COMMANDS = ("run", "report", "open", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "whatif", "regions", "dump", "diff", "check", "ranks", "fold", "merge", "export", "html", "serve",
-            "list", "top", "snapshot", "pause", "resume", "end")
+COMMANDS = ("run", "report", "open", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "whatif", "regions",
+            "dump", "diff", "check", "ranks", "fold", "merge", "merge-trace", "export", "html", "serve", "list", "top", "snapshot", "pause", "resume", "end")
 
 
 def recorded(name="entries", **env):
@@ -60,10 +60,10 @@ def manual(page):
 
 @case
 def the_manual_names_every_variable_option_and_command():
-    listed = named(r"(?m)^  torsh ([a-z]+) ", torsh("--help").split("Start with:")[0])
+    listed = named(r"(?m)^  torsh ([a-z-]+) ", torsh("--help").split("Start with:")[0])
     expect_equal(set(COMMANDS) ^ listed, set(), "commands that only this test or only torsh --help has")
-    expect_equal(listed - named(r"(?m)^\.BR torsh-([a-z]+) \(1\)", manual("torsh.1")), set(), "commands that torsh.1 lacks")
-    expect_equal(listed - named(r"(?m)^\| `torsh ([a-z]+)", (ROOT / "README.md").read_text()), set(), "commands that README.md lacks")
+    expect_equal(listed - named(r"(?m)^\.BR torsh-([a-z-]+) \(1\)", manual("torsh.1")), set(), "commands that torsh.1 lacks")
+    expect_equal(listed - named(r"(?m)^\| `torsh ([a-z-]+)", (ROOT / "README.md").read_text()), set(), "commands that README.md lacks")
     size = (ROOT / "README.md").stat().st_size
     assert size <= 8192, f"README.md has {size} bytes"
     for command in COMMANDS:

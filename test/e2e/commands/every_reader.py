@@ -21,7 +21,7 @@ from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simul
 
 READERS = ("report", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "regions")
 NO_READERS = {"run", "serve", "list", "snapshot", "top", "pause", "resume", "end", "diff", "html", "export", "dump", "open",
-              "whatif", "check", "fold", "merge", "ranks"}
+              "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
 # What asks for more than the plain command does.
 FURTHER = (("open",), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
            ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"),
@@ -170,7 +170,7 @@ def expect_recorded(command, is_large=False, **options):
 
 @case
 def no_reading_command_is_left_out():
-    listed = set(re.findall(r"(?m)^  torsh ([a-z]+) ", torsh("--help").split("Start with:")[0]))
+    listed = set(re.findall(r"(?m)^  torsh ([a-z-]+) ", torsh("--help").split("Start with:")[0]))
     expect_equal(listed, set(READERS) | NO_READERS, "commands")
     assert len(formats()) >= 12, formats()
 

@@ -2,9 +2,12 @@
 """
 A rank of a job over gloo, by the variables of its environment: steps with all-reduces.
 
-    clock_ranks.py STEPS SECONDS_A_STEP
+    clock_ranks.py STEPS SECONDS_A_STEP [FOLDER]
+
+FOLDER gets for each rank CLOCK_MONOTONIC right before its all-reduces.
 """
-import os
+import json
+import pathlib
 import sys
 import time
 
@@ -12,14 +15,24 @@ import torch
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
+stamps = []
+
+
+def all_reduce(tensor):
+    stamps.append(time.monotonic_ns())
+    dist.all_reduce(tensor)
+
+
 weight = torch.zeros(8, requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=0.1)
 for step in range(int(sys.argv[1])):
     optimizer.zero_grad()
     (weight * step).sum().backward()
-    dist.all_reduce(weight.grad)
-    dist.all_reduce(torch.ones(100))
+    all_reduce(weight.grad)
+    all_reduce(torch.ones(100))
     optimizer.step()
     time.sleep(float(sys.argv[2]))  # the work of a step
 dist.barrier()
+if len(sys.argv) > 3:
+    (pathlib.Path(sys.argv[3]) / f"{dist.get_rank()}.json").write_text(json.dumps(stamps))
 dist.destroy_process_group()

@@ -74,6 +74,14 @@ static void check_content(const struct trace *trace, const struct trace_format *
 			format->name);
 }
 
+void torsh_timeline_choose(struct trace *trace, const struct trace_format *format,
+			   const struct trace_window *window)
+{
+	check_content(trace, format);
+	if (window->has_steps)
+		choose_steps(trace, window);
+}
+
 static void export_one(const struct trace *wanted, const struct trace_format *format,
 		       const struct trace_window *window)
 {
@@ -91,9 +99,7 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 	trace.is_all = window->is_all;
 	trace.from_ns = window->from_ns;
 	trace.to_ns = window->to_ns;
-	check_content(&trace, format);
-	if (window->has_steps)
-		choose_steps(&trace, window);
+	torsh_timeline_choose(&trace, format, window);
 	rc = format->needs_path ? format->write(&trace) : torsh_trace_to_file(&trace, format);
 	if (rc < 0)
 		torsh_die("can't write %s: %s", trace.path, strerror(-rc));

@@ -19,6 +19,13 @@ struct trace_window {
 const struct trace_format *torsh_trace_format(const char *name);
 
 /*
+ * Restrict a trace, whose pre-pass is made, to the window's steps. Ends the program with a message
+ * if there are none, or if the format would have no content.
+ */
+void torsh_timeline_choose(struct trace *trace, const struct trace_format *format,
+			   const struct trace_window *window);
+
+/*
  * Write the timeline of the reading to a path; NULL: to standard output. A directory, and a path
  * with %r, gets a file per rank; is_by_rank adds the rank to the path if there are several. Ends
  * the program with a message on failure, or if the format would have no content.

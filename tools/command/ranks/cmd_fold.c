@@ -68,6 +68,7 @@ int torsh_command_fold(int argc, char **argv)
 	char error[512] = "it can't be read";
 	char *path, *output;
 
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&parser, argc, argv, 0, NULL, &options);
 	path = torsh_recording_locate(options.path, error, sizeof(error));
 	if (!path)

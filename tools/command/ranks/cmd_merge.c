@@ -59,6 +59,7 @@ int torsh_command_merge(int argc, char **argv)
 	static const struct argp parser = {own_options, parse, "PATH...", doc, NULL, NULL, NULL};
 	struct merge_options options = {.n_jobs = 1};
 
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&parser, argc, argv, 0, NULL, &options);
 	torsh_fold_inputs_merge(&options.inputs, options.output, options.n_jobs);
 	torsh_fold_inputs_free(&options.inputs);

@@ -159,6 +159,7 @@ int torsh_command_ranks(int argc, char **argv)
 	char error[512] = "it can't be read";
 	struct job *job;
 
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&parser, argc, argv, 0, NULL, &options);
 	job = read_job(&options, &traces, error, sizeof(error));
 	if (!job)

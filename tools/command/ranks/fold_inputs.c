@@ -65,10 +65,17 @@ static bool add_file(struct fold_inputs *inputs, const char *path)
 	return true;
 }
 
+void torsh_fold_inputs_add_recordings(struct fold_inputs *inputs, const char *path)
+{
+	if (!add_file(inputs, path) && !add_files(inputs, path, ".torsh"))
+		torsh_die("%s has no recordings (*.torsh)", path);
+}
+
 void torsh_fold_inputs_add(struct fold_inputs *inputs, const char *path)
 {
-	if (!add_file(inputs, path) && !add_files(inputs, path, ".fold") &&
-	    !add_files(inputs, path, ".torsh"))
+	if (add_file(inputs, path))
+		return;
+	if (!add_files(inputs, path, ".fold") && !add_files(inputs, path, ".torsh"))
 		torsh_die("%s has neither folds (*.fold) nor recordings (*.torsh)", path);
 }
 
@@ -107,7 +114,7 @@ void torsh_fold_recording(const char *path, const struct fold_choice *choice, co
 				       .has_pid = choice->has_pid,
 				       .pid = choice->pid};
 	struct reading reading;
-	struct folded folded;
+	struct folded folded = {.n_samples = choice->n_samples};
 	struct fold_writer *writer;
 
 	torsh_reading_open(&reading, &options);

@@ -25,6 +25,9 @@ void torsh_fold_inputs_add(struct fold_inputs *inputs, const char *path);
  */
 void torsh_fold_inputs_add_traces(struct fold_inputs *inputs, const char *path);
 
+/* Likewise with recordings only, also of a directory that has folds. */
+void torsh_fold_inputs_add_recordings(struct fold_inputs *inputs, const char *path);
+
 /* Free the list. */
 void torsh_fold_inputs_free(struct fold_inputs *inputs);
 
@@ -32,6 +35,7 @@ void torsh_fold_inputs_free(struct fold_inputs *inputs);
 struct fold_choice {
 	bool has_rank, has_pid;
 	uint32_t rank, pid;
+	size_t n_samples; /* collectives that are kept of a process, about; 0: FOLD_SAMPLES */
 };
 
 /* Fold a recording into a file. Ends the program if the recording can't be read. */

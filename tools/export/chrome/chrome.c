@@ -51,8 +51,15 @@ struct json_writer *torsh_chrome_begin(struct chrome *chrome, const char *phase,
 		torsh_json_put_escaped(json, "name", name);
 	}
 	torsh_json_put_members(json, thread);
-	torsh_json_put_us(json, "ts", at_ns);
+	torsh_json_put_us(json, "ts", torsh_trace_time(chrome->trace, at_ns));
 	return json;
+}
+
+void torsh_chrome_put_duration(struct chrome *chrome, uint64_t begin_ns, uint64_t end_ns)
+{
+	torsh_json_put_us(&chrome->json, "dur",
+			  torsh_trace_time(chrome->trace, end_ns) -
+				  torsh_trace_time(chrome->trace, begin_ns));
 }
 
 void torsh_chrome_put_text(struct json_writer *json, const char *name, const char *text)
@@ -156,15 +163,21 @@ static void put_nested(struct chrome *chrome, struct string_cache *strings, cons
 		torsh_string_cache_name(strings, span->name),
 		torsh_string_cache_thread(strings, span->thread), span->start_ns);
 
-	torsh_json_put_us(json, "dur", span->end_ns - span->start_ns);
+	torsh_chrome_put_duration(chrome, span->start_ns, span->end_ns);
 	put_args(chrome, strings, span);
 	torsh_json_end_object(json);
 }
 
-static void put_async_id(struct json_writer *json, const struct span *span)
+static void put_async_id(const struct chrome *chrome, struct json_writer *json,
+			 const struct span *span)
 {
-	torsh_json_put_format(json, "id", "%" PRIu32 ".%" PRIu64, span->process->number,
-			      span->ordinal);
+	/* Processes of several recordings have the same numbers. */
+	if (chrome->trace->merge)
+		torsh_json_put_format(json, "id", "%" PRIu32 ".%" PRIu64, span->process->pid,
+				      span->ordinal);
+	else
+		torsh_json_put_format(json, "id", "%" PRIu32 ".%" PRIu64, span->process->number,
+				      span->ordinal);
 }
 
 /* Put a pair of begin and end, which viewers show on a separate track. */
@@ -175,11 +188,11 @@ static void put_async(struct chrome *chrome, struct string_cache *strings, const
 	struct json_writer *json =
 		torsh_chrome_begin(chrome, "b", "async", "", name, thread, span->start_ns);
 
-	put_async_id(json, span);
+	put_async_id(chrome, json, span);
 	put_args(chrome, strings, span);
 	torsh_json_end_object(json);
 	torsh_chrome_begin(chrome, "e", "async", "", name, thread, span->end_ns);
-	put_async_id(json, span);
+	put_async_id(chrome, json, span);
 	torsh_json_end_object(json);
 }
 
@@ -392,6 +405,36 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_value(chrome, &of->strings, event);
 }
 
+/* Begin the file, or go on with it. */
+static void begin_file(struct chrome *chrome)
+{
+	struct trace *trace = chrome->trace;
+
+	if (trace->merge && !trace->merge->is_first) {
+		chrome->json = trace->merge->json;
+		chrome->n_flows = trace->merge->n_flows;
+		return;
+	}
+	torsh_stream_begin_json(trace->output, &chrome->json);
+	torsh_chrome_put_header(&chrome->json, trace);
+}
+
+/* End the file, or leave it to the next part. */
+static void end_file(struct chrome *chrome)
+{
+	struct trace *trace = chrome->trace;
+
+	if (trace->merge && !trace->merge->is_last) {
+		trace->merge->json = chrome->json;
+		trace->merge->n_flows = chrome->n_flows;
+		return;
+	}
+	torsh_json_end_array(&chrome->json);
+	torsh_json_put_text(&chrome->json, "traceName", trace->path ? trace->path : "");
+	torsh_json_end_object(&chrome->json);
+	torsh_stream_end_json(trace->output, &chrome->json);
+}
+
 static int write_chrome(struct trace *trace)
 {
 	static const struct span_visitor visitor = {
@@ -401,8 +444,7 @@ static int write_chrome(struct trace *trace)
 
 	chrome.processes = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*chrome.processes));
 	torsh_chrome_devices_create(&chrome);
-	torsh_stream_begin_json(trace->output, &chrome.json);
-	torsh_chrome_put_header(&chrome.json, trace);
+	begin_file(&chrome);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		torsh_string_cache_create(&chrome.processes[i].strings, trace, trace->processes[i]);
 		torsh_chrome_put_process(&chrome.json, trace, trace->processes[i]);
@@ -410,10 +452,9 @@ static int write_chrome(struct trace *trace)
 	rc = torsh_trace_walk(trace, &visitor, &torsh_chrome_device_visitor, &chrome);
 	torsh_chrome_devices_destroy(&chrome);
 	torsh_chrome_end_nccl(&chrome);
-	torsh_json_end_array(&chrome.json);
-	torsh_json_put_text(&chrome.json, "traceName", trace->path ? trace->path : "");
-	torsh_json_end_object(&chrome.json);
-	torsh_stream_end_json(trace->output, &chrome.json);
+	if (trace->merge)
+		torsh_chrome_put_calls(&chrome, trace->processes[0]);
+	end_file(&chrome);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		torsh_string_cache_free(&chrome.processes[i].strings);
 		free(chrome.processes[i].held_bytes);

@@ -44,6 +44,12 @@ static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome,
 	return chrome->last = of;
 }
 
+/* Put how long an event takes that begins and ends then. */
+void torsh_chrome_put_duration(struct chrome *chrome, uint64_t begin_ns, uint64_t end_ns);
+
+/* Put the collectives that other ranks had, too, with arrows between ranks: chrome_calls.c. */
+void torsh_chrome_put_calls(struct chrome *chrome, const struct recorded_process *process);
+
 /*
  * Begin an event: phase is its ph, category its cat; prefix and name, which are already escaped,
  * make up its name; thread contains the members pid and tid.

@@ -176,7 +176,7 @@ static void put_row(void *context, const struct device_activity *activity,
 		       : torsh_string_cache_kernel(strings, activity->record.name);
 	torsh_chrome_begin(chrome, "X", categories[activity->record.what], "", name, thread,
 			   begin_ns);
-	torsh_json_put_us(&chrome->json, "dur", activity->record.duration_ns);
+	torsh_chrome_put_duration(chrome, begin_ns, begin_ns + activity->record.duration_ns);
 	put_args(chrome, strings, activity, begin_ns);
 	torsh_json_end_object(&chrome->json);
 	if (torsh_trace_has_launch(chrome->trace, activity))
@@ -201,7 +201,7 @@ static void see_launch(void *context, const struct recorded_process *process,
 		chrome, "X", torsh_api_is_runtime(name) ? "cuda_runtime" : "cuda_driver", "", name,
 		torsh_string_cache_thread(strings, launch->thread), launch->shown_ns);
 
-	torsh_json_put_us(json, "dur", launch->shown_end_ns - launch->shown_ns);
+	torsh_chrome_put_duration(chrome, launch->shown_ns, launch->shown_end_ns);
 	torsh_json_begin_object(json, "args");
 	if (launch->cause.has_operator)
 		torsh_json_put_u64(json, "External id", launch->cause.operator_span + 1);

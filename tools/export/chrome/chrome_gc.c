@@ -12,7 +12,7 @@ void torsh_chrome_put_gc(struct chrome *chrome, struct string_cache *strings,
 		return;
 	json = torsh_chrome_begin(chrome, "X", "python_gc", "", torsh_trace_gc_name(run),
 				  torsh_string_cache_thread(strings, event->thread), run->begin);
-	torsh_json_put_us(json, "dur", run->duration_ns);
+	torsh_chrome_put_duration(chrome, run->begin, run->begin + run->duration_ns);
 	torsh_json_begin_object(json, "args");
 	torsh_json_put_u64(json, "Generation", run->generation);
 	torsh_json_put_u64(json, "Collected", run->collected);

@@ -60,30 +60,35 @@ static void put_thread(struct json_writer *json, const struct recorded_process *
 	free(shown);
 }
 
-static void put_names(struct json_writer *json, const struct recorded_process *process)
+static void put_names(struct json_writer *json, const struct trace *trace,
+		      const struct recorded_process *process)
 {
 	torsh_chrome_put_text_of(json, "process_name", process->pid, 0, "name",
 				 torsh_recording_program_name(process));
-	torsh_chrome_put_text_of(json, "process_labels", process->pid, 0, "labels", "CPU");
+	torsh_chrome_put_text_of(json, "process_labels", process->pid, 0, "labels",
+				 trace->merge ? trace->merge->label : "CPU");
 	torsh_chrome_put_number_of(json, "process_sort_index", process->pid, 0, "sort_index",
-				   process->pid);
+				   trace->merge ? trace->merge->n_parts : process->pid);
 	for (size_t i = 0; i < process->n_threads; i++) {
 		if (process->threads[i].is_known)
 			put_thread(json, process, i);
 	}
 }
 
-static void put_step(struct json_writer *json, uint32_t pid, const struct step *step,
-		     const char *rule)
+static void put_step(struct json_writer *json, const struct trace *trace, uint32_t pid,
+		     const struct step *step, const char *rule)
 {
+	uint64_t begin_ns = torsh_trace_time(trace, step->start_ns),
+		 end_ns = torsh_trace_time(trace, step->end_ns);
+
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_escaped(json, "ph", "X");
 	torsh_json_put_escaped(json, "cat", "user_annotation");
 	torsh_json_put_format(json, "name", "ProfilerStep#%" PRIu64, step->number);
 	torsh_json_put_u64(json, "pid", pid);
 	torsh_json_put_u64(json, "tid", STEP_TID_BASE + pid);
-	torsh_json_put_us(json, "ts", step->start_ns);
-	torsh_json_put_us(json, "dur", step->end_ns - step->start_ns);
+	torsh_json_put_us(json, "ts", begin_ns);
+	torsh_json_put_us(json, "dur", end_ns - begin_ns);
 	torsh_json_begin_object(json, "args");
 	torsh_json_put_escaped(json, "Rule", rule);
 	torsh_json_end_object(json);
@@ -120,24 +125,26 @@ static void put_steps(struct json_writer *json, const struct trace *trace,
 		step.end_ns -= i + 1 < steps->n && step.end_ns == steps->items[i + 1].start_ns &&
 			       step.end_ns > step.start_ns;
 		if (torsh_trace_has(trace, step.start_ns))
-			put_step(json, pid, &step, torsh_step_rule_names[steps->rule]);
+			put_step(json, trace, pid, &step, torsh_step_rule_names[steps->rule]);
 	}
 	/*
 	 * HTA ignores the last step and all after it, because torch.profiler leaves it unfinished:
 	 * an extra one is added.
 	 */
+	if (trace->merge)
+		return;
 	last.number = steps->items[steps->n - 1].number + 1;
 	last.start_ns = of->last_ns + 1;
 	if (last.start_ns > trace->to_ns)
 		last.start_ns = trace->to_ns;
 	last.end_ns = last.start_ns + LAST_STEP_NS;
-	put_step(json, pid, &last, "end of the recording");
+	put_step(json, trace, pid, &last, "end of the recording");
 }
 
 void torsh_chrome_put_process(struct json_writer *json, const struct trace *trace,
 			      const struct recorded_process *process)
 {
-	put_names(json, process);
+	put_names(json, trace, process);
 	put_steps(json, trace, process);
 }
 
@@ -267,14 +274,19 @@ void torsh_chrome_put_header(struct json_writer *json, const struct trace *trace
 			      torsh_prepass_of(trace->prepass, trace->processes[i])->n_tensors;
 	torsh_json_begin_with(json, NULL, true, &head);
 	torsh_json_put_u64(json, "schemaVersion", 1);
-	put_devices(json, trace);
-	put_distributed(json, trace);
+	/* Readers take these for one rank's. */
+	if (!trace->merge) {
+		put_devices(json, trace);
+		put_distributed(json, trace);
+	}
 	torsh_json_put_u64(json, "record_shapes", trace->prepass->has_inputs);
 	torsh_json_put_u64(json, "profile_memory", has_tensors);
 	torsh_json_put_u64(json, "with_stack", trace->prepass->has_stacks);
 	torsh_json_put_text(json, "host_name", recording->host ? recording->host : "");
 	torsh_json_put_escaped(json, "displayTimeUnit", "ms");
-	torsh_json_put_u64(json, "baseTimeNanoseconds", recording->start_realtime_ns);
+	torsh_json_put_u64(json, "baseTimeNanoseconds",
+			   trace->merge ? trace->merge->origin_realtime_ns
+					: recording->start_realtime_ns);
 	torsh_json_set_layout(json, &lines);
 	torsh_json_begin_with(json, "traceEvents", false, &lines);
 	begin_metadata(json, "torsh", 0, 0);

@@ -12,7 +12,7 @@ void torsh_chrome_put_wait(struct chrome *chrome, struct string_cache *strings,
 		return;
 	json = torsh_chrome_begin(chrome, "X", "collective_wait", "", "wait for a collective",
 				  torsh_string_cache_thread(strings, event->thread), wait->begin);
-	torsh_json_put_us(json, "dur", wait->duration_ns);
+	torsh_chrome_put_duration(chrome, wait->begin, wait->begin + wait->duration_ns);
 	torsh_json_begin_object(json, "args");
 	if (call->name)
 		torsh_json_put_text_n(json, "Collective name", call->name, call->n_name);

@@ -240,20 +240,30 @@ static int write_perfetto(struct trace *trace)
 {
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
-	struct perfetto perfetto = {
-		.trace = trace, .output = trace->output, .forward = torsh_forward_create()};
+	struct trace_merge *merge = trace->merge;
+	struct perfetto perfetto = {.trace = trace,
+				    .output = trace->output,
+				    .forward = torsh_forward_create(),
+				    .n_tracks = merge ? merge->n_tracks : 0};
+	uint32_t n_before = merge ? merge->n_sequences : 0;
 	int rc;
 
 	perfetto.sequences =
 		torsh_need_items(NULL, 0, trace->n_processes, sizeof(*perfetto.sequences));
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_start(&perfetto, &perfetto.sequences[i], trace->processes[i],
-				     (uint32_t)i + 1);
+				     n_before + (uint32_t)i + 1);
+	if (merge)
+		torsh_perfetto_put_calls(&perfetto, &perfetto.sequences[0]);
 	torsh_perfetto_devices_create(&perfetto);
 	rc = torsh_trace_walk(trace, &visitor, &torsh_perfetto_device_visitor, &perfetto);
 	torsh_perfetto_devices_destroy(&perfetto);
 	torsh_perfetto_end_nccl(&perfetto);
 	torsh_collective_calls_free(&perfetto.calls);
+	if (merge) {
+		merge->n_tracks = perfetto.n_tracks;
+		merge->n_sequences += (uint32_t)trace->n_processes;
+	}
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_free(&perfetto.sequences[i]);
 	free(perfetto.sequences);

@@ -64,7 +64,8 @@ enum tag {
 	CATEGORY(GRAPH, "cuda_graph")                \
 	CATEGORY(COLLECTOR, "python_gc")             \
 	CATEGORY(COLLECTIVE_WAIT, "collective_wait") \
-	CATEGORY(NCCL, "nccl")
+	CATEGORY(NCCL, "nccl") \
+	CATEGORY(COLLECTIVE, "collective")
 
 #define ANNOTATIONS                                   \
 	ANNOTATION(INPUTS, "inputs")                  \
@@ -95,7 +96,9 @@ enum tag {
 	ANNOTATION(COLLECTED, "collected")            \
 	ANNOTATION(ALGORITHM, "algorithm")            \
 	ANNOTATION(PROTOCOL, "protocol")              \
-	ANNOTATION(CHANNEL, "channel")
+	ANNOTATION(CHANNEL, "channel") \
+	ANNOTATION(GROUP, "group")                    \
+	ANNOTATION(CLOCK_ERROR, "clock_error_ns")
 
 struct perfetto;
 struct sequence;
@@ -322,6 +325,9 @@ void torsh_perfetto_put_gc(struct perfetto *perfetto, struct sequence *sequence,
 void torsh_perfetto_put_wait(struct perfetto *perfetto, struct sequence *sequence,
 			     const struct timeline_event *event, const struct span *innermost,
 			     const struct collective_call *call);
+
+/* The collectives that other ranks had, too, with arrows between ranks: perfetto_calls.c. */
+void torsh_perfetto_put_calls(struct perfetto *perfetto, struct sequence *sequence);
 
 /* ---- what devices did: perfetto_device.c ----------------------------------------------------- */
 

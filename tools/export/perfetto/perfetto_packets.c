@@ -73,8 +73,10 @@ static void put_event(struct perfetto *perfetto, const struct sequence *sequence
 void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
 			  const struct event_bytes *event, uint64_t at_ns)
 {
-	bool is_late = at_ns < sequence->last_ns;
+	bool is_late;
 
+	at_ns = torsh_trace_time(perfetto->trace, at_ns);
+	is_late = at_ns < sequence->last_ns;
 	put_event(perfetto, sequence, event, is_late ? at_ns : at_ns - sequence->last_ns, is_late);
 	if (!is_late)
 		sequence->last_ns = at_ns;
@@ -83,5 +85,5 @@ void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
 void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence *sequence,
 			       const struct event_bytes *event, uint64_t at_ns)
 {
-	put_event(perfetto, sequence, event, at_ns, true);
+	put_event(perfetto, sequence, event, torsh_trace_time(perfetto->trace, at_ns), true);
 }

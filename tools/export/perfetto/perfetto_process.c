@@ -16,6 +16,7 @@ static void put_clocks(struct perfetto *perfetto, const struct sequence *sequenc
 	Perfetto__ClockSnapshot__Clock clocks[3], *all[3];
 	Perfetto__TracePacketDefaults defaults = PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
 	Perfetto__TracePacket packet = torsh_perfetto_make_packet(sequence);
+	const struct trace_merge *merge = perfetto->trace->merge;
 	static const uint32_t ids[] = {CLOCK_ID_BOOTTIME, CLOCK_ID_REALTIME, CLOCK_ID_STEP};
 
 	for (size_t i = 0; i < 3; i++) {
@@ -24,7 +25,8 @@ static void put_clocks(struct perfetto *perfetto, const struct sequence *sequenc
 		clocks[i].clock_id = ids[i];
 		all[i] = &clocks[i];
 	}
-	clocks[1].timestamp = perfetto->trace->recording->start_realtime_ns;
+	clocks[1].timestamp =
+		merge ? merge->origin_realtime_ns : perfetto->trace->recording->start_realtime_ns;
 	clocks[2].has_is_incremental = clocks[2].is_incremental = 1;
 	snapshot.n_clocks = 3;
 	snapshot.clocks = all;
@@ -43,10 +45,16 @@ static void put_process(struct perfetto *perfetto, struct sequence *sequence)
 	const struct recorded_process *process = sequence->process;
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ProcessDescriptor descriptor = PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	char *label;
 
 	descriptor.has_pid = 1;
 	descriptor.pid = (int32_t)process->pid;
 	descriptor.process_name = (char *)(uintptr_t)torsh_recording_program_name(process);
+	if (perfetto->trace->merge) {
+		label = (char *)(uintptr_t)perfetto->trace->merge->label;
+		descriptor.n_process_labels = 1;
+		descriptor.process_labels = &label;
+	}
 	descriptor.n_cmdline = process->n_arguments;
 	descriptor.cmdline = process->arguments;
 	track.process = &descriptor;
@@ -62,7 +70,7 @@ static void put_whole(struct perfetto *perfetto, const struct sequence *sequence
 
 	packet.has_sequence_flags = packet.has_timestamp = packet.has_timestamp_clock_id = 1;
 	packet.sequence_flags = STATE_NEEDED;
-	packet.timestamp = at_ns;
+	packet.timestamp = torsh_trace_time(perfetto->trace, at_ns);
 	packet.timestamp_clock_id = CLOCK_ID_BOOTTIME;
 	packet.track_event = event;
 	torsh_perfetto_packet(perfetto->output, &packet);

@@ -175,7 +175,7 @@ static void add_samples(struct making *making)
 	size_t n = all->n;
 
 	row->has_threshold = true;
-	row->threshold = torsh_rank_row_threshold(all);
+	row->threshold = torsh_rank_row_threshold(all, FOLD_SAMPLES);
 	row->group = torsh_need_items(NULL, 0, n, sizeof(*row->group));
 	row->name = torsh_need_items(NULL, 0, n, sizeof(*row->name));
 	row->sequence_step = torsh_need_items(NULL, 0, n, sizeof(*row->sequence_step));

@@ -141,7 +141,7 @@ static bool has_any_rank(const struct prepass *prepass)
 
 /* ---- the fold -------------------------------------------------------------------------------- */
 
-static Torsh__FoldRank *fold_process(struct fold *to, struct recording *recording,
+static Torsh__FoldRank *fold_process(struct folded *folded, struct recording *recording,
 				     struct recorded_process *process,
 				     const struct prepass *prepass, struct symbols *symbols)
 {
@@ -155,10 +155,11 @@ static Torsh__FoldRank *fold_process(struct fold *to, struct recording *recordin
 		fold->shift++;
 	torsh_call_paths_start(&paths, fold, process, symbols);
 	torsh_process_pass(&pass, fold, &paths, recording, process, prepass);
+	pass.n_samples = folded->n_samples;
 	row = torsh_rank_row(fold, recording, process, of, &pass);
 	add_memory(fold, &paths, process, symbols);
 	add_findings(fold, recording, process, prepass);
-	torsh_fold_merge(to, fold);
+	torsh_fold_merge(folded->fold, fold);
 	torsh_process_pass_free(&pass);
 	torsh_call_paths_end(&paths);
 	torsh_fold_destroy(fold);
@@ -176,6 +177,7 @@ void torsh_fold_make(struct folded *folded, struct recording *recording,
 	torsh_prepass_make(&prepass, recording, processes, n_processes);
 	has_ranks = has_any_rank(&prepass);
 	*folded = (struct folded){
+		.n_samples = folded->n_samples ? folded->n_samples : FOLD_SAMPLES,
 		.fold = torsh_fold_create(),
 		.ranks = torsh_need_items(NULL, 0, n_processes, sizeof(*folded->ranks))};
 	for (size_t i = 0; i < prepass.n; i++) {
@@ -185,7 +187,7 @@ void torsh_fold_make(struct folded *folded, struct recording *recording,
 			continue;
 		if (choose(&prepass, i, &n_others) != i)
 			continue;
-		row = fold_process(folded->fold, recording, processes[i], &prepass, symbols);
+		row = fold_process(folded, recording, processes[i], &prepass, symbols);
 		row->has_other_processes = true;
 		row->other_processes = n_others;
 		folded->ranks[folded->n_ranks++] = row;

@@ -16,6 +16,7 @@ struct folded {
 	struct fold *fold;
 	Torsh__FoldRank **ranks;
 	size_t n_ranks;
+	size_t n_samples; /* as FOLD_SAMPLES; 0: that. The caller sets it */
 };
 
 /*

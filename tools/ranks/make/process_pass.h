@@ -26,6 +26,7 @@ struct process_pass {
 	struct busy gc, data, compute; /* settled; compute has data and gc, data has gc */
 	struct busy kernels; /* of devices, without those of collectives */
 	struct pass_sums sums;
+	size_t n_samples; /* collectives that the row keeps, about: the caller sets it */
 };
 
 /* Make the pass, and add spans to the fold. Ends the program if the recording can't be read. */

@@ -32,17 +32,17 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* Ranks with as many collectives choose alike: the blocks with the lowest hashes. */
-uint64_t torsh_rank_row_threshold(const struct rank_collectives *all)
+uint64_t torsh_rank_row_threshold(const struct rank_collectives *all, size_t n_samples)
 {
 	uint64_t *hashes, threshold;
 
-	if (all->n <= FOLD_SAMPLES)
+	if (all->n <= n_samples)
 		return UINT64_MAX;
 	hashes = torsh_need_items(NULL, 0, all->n, sizeof(*hashes));
 	for (size_t i = 0; i < all->n; i++)
 		hashes[i] = hash_block(all->items[i].group, all->items[i].sequence);
 	qsort(hashes, all->n, sizeof(*hashes), compare_hashes);
-	threshold = hashes[FOLD_SAMPLES] == hashes[0] ? hashes[0] : hashes[FOLD_SAMPLES] - 1;
+	threshold = hashes[n_samples] == hashes[0] ? hashes[0] : hashes[n_samples] - 1;
 	free(hashes);
 	return threshold;
 }
@@ -175,7 +175,7 @@ static void add_collectives(struct sampling *sampling)
 	uint64_t leads[N_FOLD_LEADS];
 
 	row->has_threshold = true;
-	row->threshold = torsh_rank_row_threshold(all);
+	row->threshold = torsh_rank_row_threshold(all, sampling->pass->n_samples);
 	reserve_samples(row, all->n);
 	sampling->leads = torsh_need_items(NULL, 0, all->n * N_FOLD_LEADS, sizeof(*leads));
 	row->totals[FOLD_TOTAL_collectives] = all->n + 1;

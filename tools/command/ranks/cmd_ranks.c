@@ -18,11 +18,11 @@ static const char doc[] =
 	"Reads a merged fold, or merges folds and recordings first; a directory stands for those in it. Collectives are matched "
 	"by group and sequence, and only what all ranks of a group have is compared, without the first step. A rank is a "
 	"straggler if it costs the job 5 % of the compared time and more than by turns, which 3.5 standard errors must show. "
-	"Clocks of several recordings are aligned by collectives, which nobody leaves before the last rank has entered; "
-	"what lies within the error of that is not judged. Causes are what a late rank did more than the others between two "
-	"collectives. With --from-chrome, paths are traces of PyTorch's profiler, one of each rank, gzip or not; a directory "
-	"stands for those in it. Of these also the times that HolisticTraceAnalysis gives are shown, by its definitions: only "
-	"what was launched before the last profiler step counts.";
+	"Clocks of several recordings are aligned by what their writers measured (TORSH_PROFILER_CLOCK_PEERS), else by "
+	"collectives, which nobody leaves before the last rank has entered; what lies within the error of that is not judged. "
+	"Causes are what a late rank did more than the others between two collectives. With --from-chrome, paths are traces of "
+	"PyTorch's profiler, one of each rank, gzip or not; a directory stands for those in it. Of these also the times that "
+	"HolisticTraceAnalysis gives are shown, by its definitions: only what was launched before the last profiler step counts.";
 
 #define TEXT_LIMIT 16
 #define JOBS_MAX 256

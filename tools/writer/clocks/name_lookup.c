@@ -84,16 +84,17 @@ static void *run(void *argument)
 struct name_lookup *torsh_name_lookup_start(const struct clock_peer_names *names, int wake_fd)
 {
 	struct name_lookup *lookup = torsh_memory_new(1, sizeof(*lookup));
+	pthread_attr_t detached;
 	pthread_t thread;
 
 	lookup->names = *names;
 	lookup->n_users = 2;
 	lookup->wake_fd = dup(wake_fd);
 	pthread_mutex_init(&lookup->lock, NULL);
-	if (lookup->wake_fd >= 0 && !pthread_create(&thread, NULL, run, lookup)) {
-		pthread_detach(thread);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	if (lookup->wake_fd >= 0 && !pthread_create(&thread, &detached, run, lookup))
 		return lookup;
-	}
 	if (lookup->wake_fd >= 0)
 		close(lookup->wake_fd);
 	pthread_mutex_destroy(&lookup->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/command/rss/rss_view.h"
+#include "tools/memory/rss/broken_places.h"
 #include "tools/report/parts.h"
 
 static void emit_owners(struct json_writer *json, const struct rss_view *view)
@@ -101,6 +102,47 @@ static void emit_tree(struct json_writer *json, const struct reading *reading)
 	torsh_json_end_object(json);
 }
 
+static void emit_place(struct json_writer *json, const struct broken_places *places,
+		       const struct broken_place *place)
+{
+	const struct frame *frame = place->frame;
+
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "function", frame ? frame->function : NULL);
+	torsh_json_put_text(json, "file", frame ? frame->file : NULL);
+	torsh_json_put_known(json, "line", frame && frame->line,
+			     frame ? (uint64_t)frame->line : 0);
+	torsh_json_put_text(json, "module", frame ? frame->module : NULL);
+	torsh_json_put_u64(json, "samples", place->samples);
+	torsh_json_put_u64(json, "pages", place->pages);
+	torsh_json_put_double(json, "share", torsh_broken_share(places, place));
+	torsh_json_put_double(json, "share_error", torsh_broken_error(places, place));
+	torsh_json_end_object(json);
+}
+
+/* Where a fork broke pages that it inherited. */
+static void emit_breaks(struct json_writer *json, const struct rss_view *view)
+{
+	static const struct recorded_account none;
+	const struct resident *resident = &view->resident;
+	const struct recorded_account *account = resident->account ? resident->account : &none;
+	struct broken_places places;
+
+	torsh_broken_places_make(&places, resident->process, account, view->reading->symbols);
+	torsh_json_begin_lines(json, "broken_by");
+	for (size_t i = 0; i < places.n; i++)
+		emit_place(json, &places, &places.items[i]);
+	torsh_json_end_array(json);
+	torsh_json_begin_object(json, "breaks");
+	torsh_json_put_bool(json, "sampled", account->is_sampled);
+	torsh_json_put_text(json, "reason", account->unsampled);
+	torsh_json_put_known(json, "samples", account->is_sampled, places.samples);
+	torsh_json_put_known(json, "samples_lost", account->is_sampled, account->samples_lost);
+	torsh_json_put_known(json, "pages", account->is_sampled, places.pages);
+	torsh_json_end_object(json);
+	torsh_broken_places_free(&places);
+}
+
 /* What is beside the resident set, or about the account. */
 static void emit_beside(struct json_writer *json, const struct resident *resident)
 {
@@ -144,6 +186,7 @@ void torsh_rss_json(const struct rss_view *view)
 	emit_kinds(&json, resident);
 	emit_owners(&json, view);
 	emit_fragments(&json, account);
+	emit_breaks(&json, view);
 	emit_beside(&json, resident);
 	emit_tree(&json, reading);
 	emit_processes(&json, reading);

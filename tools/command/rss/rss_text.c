@@ -5,10 +5,13 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/command/rss/rss_view.h"
+#include "tools/frames/short_name.h"
+#include "tools/memory/rss/broken_places.h"
 #include "tools/report/text.h"
 #include "tools/terminal/table.h"
 
 #define PROCESSES_SHOWN 12
+#define PLACES_SHOWN 5 /* where pages were broken */
 
 static const struct table_column owner_columns[] = {
 	{"bytes", TABLE_NUMBER, .drop = 0},
@@ -141,8 +144,40 @@ static void print_table(const struct rss_view *view)
 		       view->resident.account->undivided);
 }
 
-static void print_copied(const struct resident *resident)
+static void print_places(const struct rss_view *view)
 {
+	const struct recorded_account *account = view->resident.account;
+	struct broken_places places;
+
+	if (account->unsampled)
+		printf("At which lines is not known: the system forbids to sample page faults (%s).\n",
+		       account->unsampled);
+	torsh_broken_places_make(&places, view->resident.process, account, view->reading->symbols);
+	if (places.samples)
+		puts("The process itself broke inherited pages at:");
+	for (size_t i = 0; i < places.n && i < PLACES_SHOWN; i++) {
+		const struct broken_place *place = &places.items[i];
+		char *function = place->frame ? torsh_short_frame(place->frame) : NULL;
+		char *where = place->frame ? torsh_short_place(place->frame,
+							       torsh_working_directory())
+					   : NULL;
+
+		printf("  %3.0f %% ± %.0f  %s%s%s\n", 100 * torsh_broken_share(&places, place),
+		       100 * torsh_broken_error(&places, place),
+		       function ? function : "not known", where ? ", " : "", where ? where : "");
+		free(function);
+		free(where);
+	}
+	if (places.samples)
+		printf("That is of %" PRIu64 " sampled page faults of its first thread, which stand "
+		       "for about %" PRIu64 " pages; %" PRIu64 " samples were lost.\n",
+		       places.samples, places.pages, account->samples_lost);
+	torsh_broken_places_free(&places);
+}
+
+static void print_copied(const struct rss_view *view)
+{
+	const struct resident *resident = &view->resident;
 	const struct resident_owner *most = NULL;
 	char bytes[SIZE_TEXT_BYTES];
 
@@ -155,6 +190,7 @@ static void print_copied(const struct resident *resident)
 	if (most)
 		printf("Writes copied %s of inherited pages, most of them with: %s\n",
 		       torsh_size_human(resident->kind_bytes[RESIDENT_COW], bytes), most->name);
+	print_places(view);
 }
 
 /* ---- fragmentation --------------------------------------------------------------------------- */
@@ -306,7 +342,7 @@ void torsh_rss_text(const struct rss_view *view)
 	}
 	print_heading(view);
 	print_table(view);
-	print_copied(&view->resident);
+	print_copied(view);
 	print_fragments(view->resident.account);
 	print_beside(view->resident.account);
 	print_processes(reading);

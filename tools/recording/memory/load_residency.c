@@ -15,6 +15,8 @@ static void forget(struct recorded_account *account)
 	free(account->owners);
 	free(account->fragments);
 	free(account->undivided);
+	free(account->breaks);
+	free(account->unsampled);
 	*account = (struct recorded_account){0};
 }
 
@@ -32,7 +34,8 @@ static bool is_whole(const Torsh__Residency *row)
 	return row->n_name == n && row->n_stack == n && row->n_bytes == n &&
 	       row->n_owner_pss_bytes == n && row->n_size_class == n_fragments &&
 	       row->n_live_bytes == n_fragments && row->n_free_bytes == n_fragments &&
-	       row->n_whole_bytes == n_fragments;
+	       row->n_whole_bytes == n_fragments && row->n_broken_samples == row->n_broken_stack &&
+	       row->n_broken_pages == row->n_broken_stack;
 }
 
 static void load_names(struct recorded_account *account, const Torsh__Residency *row)
@@ -85,6 +88,28 @@ static void load_fragments(struct recorded_account *account, const Torsh__Reside
 	}
 }
 
+static void load_breaks(struct recording *recording, const struct recorded_process *process,
+			struct recorded_account *account, const Torsh__Residency *row)
+{
+	size_t n = row->n_broken_stack;
+
+	account->is_sampled = row->has_samples_lost;
+	account->samples_lost = row->samples_lost;
+	torsh_load_text(&account->unsampled, row->unsampled);
+	account->breaks = torsh_need_items(NULL, 0, n, sizeof(*account->breaks));
+	account->n_breaks = n;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t stack = row->broken_stack[i];
+		bool has_stack = stack && torsh_load_can_walk(recording, process, stack);
+
+		account->breaks[i] = (struct recorded_break){
+			.stack = has_stack ? stack : 0,
+			.samples = row->broken_samples[i],
+			.pages = row->broken_pages[i],
+		};
+	}
+}
+
 static void load_sums(struct recorded_account *account, const Torsh__Residency *row)
 {
 	*account = (struct recorded_account){
@@ -130,4 +155,5 @@ void torsh_load_residency(struct recording *recording, const Torsh__Residency *r
 	load_names(account, row);
 	load_owners(recording, process, account, row);
 	load_fragments(account, row);
+	load_breaks(recording, process, account, row);
 }

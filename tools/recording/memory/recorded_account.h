@@ -43,6 +43,12 @@ struct recorded_fragment {
 	uint64_t live_bytes, free_bytes, whole_bytes;
 };
 
+/* A line at which a fork broke inherited pages. */
+struct recorded_break {
+	uint32_t stack; /* 0: not known */
+	uint64_t samples, pages;
+};
+
 /* Who owned the resident memory at one moment: see Residency. */
 struct recorded_account {
 	bool is_there;
@@ -59,6 +65,11 @@ struct recorded_account {
 	size_t n_owners;
 	struct recorded_fragment *fragments;
 	size_t n_fragments;
+	bool is_sampled; /* a fork, whose faults were sampled */
+	struct recorded_break *breaks;
+	size_t n_breaks;
+	uint64_t samples_lost;
+	char *unsampled; /* why not; NULL: they were, it is no fork, or an older version recorded */
 };
 
 enum { ACCOUNT_AT_LAST, ACCOUNT_AT_FORMER, N_RECORDED_ACCOUNTS };

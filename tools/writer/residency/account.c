@@ -19,6 +19,7 @@ void torsh_account_free(struct account *account)
 		free(account->names[i]);
 	free(account->names);
 	free(account->owners);
+	free(account->breaks.lines);
 	free(account->fragments);
 	free(account->recent);
 	free(account->of_stacks);

@@ -65,6 +65,24 @@ struct stack_bytes {
 	uint64_t bytes, pss_bytes;
 };
 
+#define BROKEN_LINES_MAX 256u
+
+/* A line at which inherited pages were broken, as sampled. */
+struct broken_line {
+	uint32_t stack; /* 0: not known */
+	uint64_t samples;
+	uint64_t pages; /* that these stand for */
+};
+
+/* Of a fork: where its first thread was when it broke pages. */
+struct account_breaks {
+	struct broken_line *lines;
+	uint32_t n_lines;
+	size_t capacity;
+	uint64_t samples, pages; /* of all lines */
+	uint64_t lost; /* samples for which there was no room */
+};
+
 #define RECENT_OWNERS 1024u
 #define RECENT_FRAGMENTS 128u
 
@@ -80,6 +98,10 @@ struct account {
 	uint64_t tree_rss_bytes, tree_pss_bytes;
 	uint32_t n_tree;
 	const char *undivided; /* why live blocks are not divided by stack; NULL: they are */
+
+	bool is_fork;
+	struct account_breaks breaks; /* until then */
+	int breaks_error; /* why they were not sampled, an errno; 0: they were */
 
 	struct owner_bytes *owners;
 	uint32_t n_owners;

@@ -141,6 +141,7 @@ static int look(struct residency *residency, const struct residency_moment *mome
 	struct account *begun = &residency->begun;
 
 	residency->last_ns = moment->now_ns;
+	torsh_residency_sample(moment->target);
 	residency->error =
 		-torsh_memory_look(&residency->look, moment->target, residency->has_inherited);
 	if (residency->error)
@@ -150,6 +151,19 @@ static int look(struct residency *residency, const struct residency_moment *mome
 	add_tree(begun, moment, &residency->look.areas);
 	begun->cpu_ns = cpu_ns() - begin;
 	return 0;
+}
+
+static void copy_breaks(struct account *account, const struct residency *residency)
+{
+	const struct account_breaks *from = &residency->breaks.sums;
+
+	account->is_fork = residency->has_inherited;
+	account->breaks_error = residency->breaks.error;
+	account->breaks = *from;
+	account->breaks.capacity = from->n_lines;
+	account->breaks.lines = torsh_memory_new((size_t)from->n_lines + 1, sizeof(*from->lines));
+	for (uint32_t i = 0; i < from->n_lines; i++)
+		account->breaks.lines[i] = from->lines[i];
 }
 
 /* Make the account from the look and what is folded now. */
@@ -167,6 +181,7 @@ static void finish(struct residency *residency, struct account *account,
 	if (residency->has_inherited)
 		find_ancestors(&source, moment);
 	torsh_account_take(account, &residency->look, &source);
+	copy_breaks(account, residency);
 	account->at_ns = begun->at_ns;
 	account->tree_rss_bytes = begun->tree_rss_bytes;
 	account->tree_pss_bytes = begun->tree_pss_bytes;
@@ -272,12 +287,20 @@ static bool has_changed(const struct account *account)
 	return false;
 }
 
-static bool is_small(const struct target *target)
+static uint64_t resident_bytes(const struct target *target)
 {
 	struct process_memory memory;
 
-	return !torsh_process_read_memory(target->pid, &memory) &&
-	       memory.resident_bytes < SMALL_BYTES;
+	/* All is 0 if it can't be read. */
+	torsh_process_read_memory(target->pid, &memory);
+	return memory.resident_bytes;
+}
+
+static bool is_small(const struct target *target)
+{
+	uint64_t bytes = resident_bytes(target);
+
+	return bytes && bytes < SMALL_BYTES;
 }
 
 void torsh_residency_exit_look(struct residency_pace *pace, const struct residency_moment *moment,
@@ -328,13 +351,24 @@ void torsh_residency_begin(struct residency_pace *pace, struct target *target, u
 	if (!target->inheritance.is_fork || !may_take_once(pace, now_ns) || is_small(target))
 		return;
 	residency = residency_of(target);
+	torsh_page_breaks_begin(&residency->breaks, target->pid,
+				resident_bytes(target));
 	if (!torsh_memory_look(&look, target, true)) {
+		torsh_page_breaks_find_code(&residency->breaks, target->pid, &look);
 		residency->has_inherited = true;
 		residency->inherited = look.runs;
 		look.runs = (struct page_runs){0};
 		torsh_memory_look_free(&look);
 	}
 	count_once(pace, now_ns, cpu_ns() - begin);
+}
+
+void torsh_residency_sample(struct target *target)
+{
+	struct residency *residency = target->residency;
+
+	if (residency && residency->has_inherited)
+		torsh_page_breaks_take(&residency->breaks, target, &residency->inherited);
 }
 
 void torsh_residency_destroy(struct residency *residency)
@@ -345,6 +379,7 @@ void torsh_residency_destroy(struct residency *residency)
 		torsh_memory_look_free(&residency->look);
 	for (int i = 0; i < N_ACCOUNTS; i++)
 		torsh_account_free(&residency->accounts[i]);
+	torsh_page_breaks_end(&residency->breaks);
 	torsh_page_runs_free(&residency->inherited);
 	free(residency);
 }

@@ -9,6 +9,7 @@
 
 #include "tools/store/free_extents.h"
 #include "tools/writer/residency/account_take.h"
+#include "tools/writer/residency/breaks/page_breaks.h"
 
 /* The last one, and the highest one before it. */
 enum { ACCOUNT_LAST, ACCOUNT_FORMER, N_ACCOUNTS };
@@ -30,6 +31,7 @@ struct residency {
 	struct account begun; /* what was known then */
 	struct page_runs inherited;
 	bool has_inherited; /* it was read */
+	struct page_breaks breaks; /* of what it inherited */
 };
 
 /* What accounts may take, of all targets. */
@@ -78,6 +80,9 @@ void torsh_residency_exit_end(struct residency_pace *pace, const struct residenc
 
 /* The target begins: read what it inherited if it is a fork. */
 void torsh_residency_begin(struct residency_pace *pace, struct target *target, uint64_t now_ns);
+
+/* Count what was sampled of a fork; costs nothing if that is nothing. */
+void torsh_residency_sample(struct target *target);
 
 /* Free it; NULL is ignored. */
 void torsh_residency_destroy(struct residency *residency);

@@ -68,6 +68,29 @@ static void put_fragments(Torsh__Residency *row, struct rows_memory *memory,
 	}
 }
 
+static void put_breaks(Torsh__Residency *row, struct rows_memory *memory,
+		       const struct account *account)
+{
+	const struct account_breaks *breaks = &account->breaks;
+	uint32_t n = breaks->n_lines;
+
+	if (!account->is_fork)
+		return;
+	if (account->breaks_error) {
+		row->unsampled = strerror(account->breaks_error);
+		return;
+	}
+	ROWS_SET(row, samples_lost, breaks->lost);
+	ROWS_COLUMN(memory, row, broken_stack, n);
+	ROWS_COLUMN(memory, row, broken_samples, n);
+	ROWS_COLUMN(memory, row, broken_pages, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->broken_stack[i] = breaks->lines[i].stack;
+		row->broken_samples[i] = breaks->lines[i].samples;
+		row->broken_pages[i] = breaks->lines[i].pages;
+	}
+}
+
 /* extent: of the row that this one replaces, or empty; NULL: it is appended. */
 static int put(struct recording_file *file, Torsh__Residency *row, enum recording_priority priority,
 	       struct extent *extent)
@@ -105,6 +128,7 @@ static int put_account(struct recording_file *file, const struct target *target,
 	put_sums(&row, account);
 	put_owners(&row, &memory, account);
 	put_fragments(&row, &memory, account);
+	put_breaks(&row, &memory, account);
 	result = put(file, &row, priority, extent);
 	torsh_rows_free(&memory);
 	return result;

@@ -9,10 +9,11 @@
 #include "tools/base/memory.h"
 #include "tools/writer/reachability/allocator_maps.h"
 
-/* What tells versions apart, in the order of enum sign. */
+/* What tells versions apart, and is read, in the order of enum sign. */
 static const char *const signs[] = {"_PyRuntime", "Py_Version", "Py_NewRef",
-				    "PyThreadState_GetFrame", "PyCode_NewWithPosOnlyArgs"};
-enum sign { RUNTIME, VERSION, SINCE_3_10, SINCE_3_9, SINCE_3_8, N_SIGNS };
+				    "PyThreadState_GetFrame", "PyCode_NewWithPosOnlyArgs",
+				    "PyCode_Type"};
+enum sign { RUNTIME, VERSION, SINCE_3_10, SINCE_3_9, SINCE_3_8, CODE_TYPE, N_SIGNS };
 
 struct sign_search {
 	Elf *elf;
@@ -109,6 +110,7 @@ void torsh_python_layout_find(struct python_layout *layout, const struct memory_
 		if (!find_signs(&search, path, area->begin - area->file_offset))
 			continue;
 		layout->runtime = search.address[RUNTIME];
+		layout->code_type = search.address[CODE_TYPE];
 		layout->is_known = read_layout(layout, version_of(&search, reader), reader);
 	}
 }

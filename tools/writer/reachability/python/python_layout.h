@@ -13,6 +13,7 @@
 struct python_layout {
 	bool is_known; /* false: there is no interpreter, or another version */
 	uint64_t runtime; /* address of _PyRuntime */
+	uint64_t code_type; /* address of PyCode_Type; 0: not found */
 	struct cpython_layout at;
 };
 

@@ -171,6 +171,7 @@ void torsh_drain_check_residency(struct drain *drain, struct target *target, uin
 {
 	struct residency_moment moment;
 
+	torsh_residency_sample(target);
 	if (!torsh_residency_is_due(target, &drain->residency_pace, now_ns))
 		return;
 	moment = residency_moment(drain, target);

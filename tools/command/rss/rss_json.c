@@ -110,8 +110,7 @@ static void emit_place(struct json_writer *json, const struct broken_places *pla
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "function", frame ? frame->function : NULL);
 	torsh_json_put_text(json, "file", frame ? frame->file : NULL);
-	torsh_json_put_known(json, "line", frame && frame->line,
-			     frame ? (uint64_t)frame->line : 0);
+	torsh_json_put_known(json, "line", frame && frame->line, frame ? (uint64_t)frame->line : 0);
 	torsh_json_put_text(json, "module", frame ? frame->module : NULL);
 	torsh_json_put_u64(json, "samples", place->samples);
 	torsh_json_put_u64(json, "pages", place->pages);

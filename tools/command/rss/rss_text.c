@@ -12,6 +12,9 @@
 
 #define PROCESSES_SHOWN 12
 #define PLACES_SHOWN 5 /* where pages were broken */
+/* Any process breaks some pages, and of few samples no line is sure. */
+#define PAGES_LEAST 256u
+#define SAMPLES_LEAST 10u
 
 static const struct table_column owner_columns[] = {
 	{"bytes", TABLE_NUMBER, .drop = 0},
@@ -148,28 +151,31 @@ static void print_places(const struct rss_view *view)
 {
 	const struct recorded_account *account = view->resident.account;
 	struct broken_places places;
+	bool is_shown;
 
 	if (account->unsampled)
 		printf("At which lines is not known: the system forbids to sample page faults (%s).\n",
 		       account->unsampled);
 	torsh_broken_places_make(&places, view->resident.process, account, view->reading->symbols);
-	if (places.samples)
+	is_shown = places.samples >= SAMPLES_LEAST && places.pages >= PAGES_LEAST;
+	if (is_shown)
 		puts("The process itself broke inherited pages at:");
-	for (size_t i = 0; i < places.n && i < PLACES_SHOWN; i++) {
+	for (size_t i = 0; is_shown && i < places.n && i < PLACES_SHOWN; i++) {
 		const struct broken_place *place = &places.items[i];
 		char *function = place->frame ? torsh_short_frame(place->frame) : NULL;
-		char *where = place->frame ? torsh_short_place(place->frame,
-							       torsh_working_directory())
-					   : NULL;
+		char *where = place->frame
+				      ? torsh_short_place(place->frame, torsh_working_directory())
+				      : NULL;
 
 		printf("  %3.0f %% ± %.0f  %s%s%s\n", 100 * torsh_broken_share(&places, place),
-		       100 * torsh_broken_error(&places, place),
-		       function ? function : "not known", where ? ", " : "", where ? where : "");
+		       100 * torsh_broken_error(&places, place), function ? function : "not known",
+		       where ? ", " : "", where ? where : "");
 		free(function);
 		free(where);
 	}
-	if (places.samples)
-		printf("That is of %" PRIu64 " sampled page faults of its first thread, which stand "
+	if (is_shown)
+		printf("That is of %" PRIu64
+		       " sampled page faults of its first thread, which stand "
 		       "for about %" PRIu64 " pages; %" PRIu64 " samples were lost.\n",
 		       places.samples, places.pages, account->samples_lost);
 	torsh_broken_places_free(&places);

@@ -351,8 +351,7 @@ void torsh_residency_begin(struct residency_pace *pace, struct target *target, u
 	if (!target->inheritance.is_fork || !may_take_once(pace, now_ns) || is_small(target))
 		return;
 	residency = residency_of(target);
-	torsh_page_breaks_begin(&residency->breaks, target->pid,
-				resident_bytes(target));
+	torsh_page_breaks_begin(&residency->breaks, target->pid, resident_bytes(target));
 	if (!torsh_memory_look(&look, target, true)) {
 		torsh_page_breaks_find_code(&residency->breaks, target->pid, &look);
 		residency->has_inherited = true;

@@ -10,8 +10,11 @@
 #include "tools/writer/reachability/allocator_maps.h"
 
 /* What tells versions apart, and is read, in the order of enum sign. */
-static const char *const signs[] = {"_PyRuntime", "Py_Version", "Py_NewRef",
-				    "PyThreadState_GetFrame", "PyCode_NewWithPosOnlyArgs",
+static const char *const signs[] = {"_PyRuntime",
+				    "Py_Version",
+				    "Py_NewRef",
+				    "PyThreadState_GetFrame",
+				    "PyCode_NewWithPosOnlyArgs",
 				    "PyCode_Type"};
 enum sign { RUNTIME, VERSION, SINCE_3_10, SINCE_3_9, SINCE_3_8, CODE_TYPE, N_SIGNS };
 

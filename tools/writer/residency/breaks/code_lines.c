@@ -130,10 +130,9 @@ static const struct code_object *look(struct code_lines *lines, uint64_t word)
 		uint64_t page = last & ~UINT64_C(4095);
 
 		memset(words, 0, sizeof(words));
-		if (page < first || torsh_memory_copy(&lines->reader, page,
-						      (char *)words + (page - first),
-						      sizeof(words) - (page - first)) <
-					    last + 32 - page)
+		if (page < first ||
+		    torsh_memory_copy(&lines->reader, page, (char *)words + (page - first),
+				      sizeof(words) - (page - first)) < last + 32 - page)
 			return NULL;
 	}
 	for (uint64_t at = last; at >= first; at -= 16) {
@@ -181,10 +180,10 @@ const struct code_object *torsh_code_lines_find(struct code_lines *lines, const 
 		table = (struct python_lines){.table = code->lines,
 					      .n_bytes = code->n_lines,
 					      .first_line = code->first_line};
-		*line = code->n_lines ? torsh_python_line(
-						lines->layout.at.lines, &table,
-						(int32_t)(words[i] - code->begin - UNIT_BYTES))
-				      : 0;
+		*line = code->n_lines
+				? torsh_python_line(lines->layout.at.lines, &table,
+						    (int32_t)(words[i] - code->begin - UNIT_BYTES))
+				: 0;
 		return code;
 	}
 	return NULL;

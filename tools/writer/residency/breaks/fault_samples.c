@@ -185,7 +185,8 @@ bool torsh_fault_samples_next(struct fault_samples *samples, struct fault_sample
 			break;
 		copy(samples, tail, samples->record, header.size);
 		tail += header.size;
-		if (header.type == PERF_RECORD_LOST && header.size >= sizeof(header) + sizeof(lost)) {
+		if (header.type == PERF_RECORD_LOST &&
+		    header.size >= sizeof(header) + sizeof(lost)) {
 			memcpy(lost, samples->record + sizeof(header), sizeof(lost));
 			samples->n_lost += lost[1];
 		}

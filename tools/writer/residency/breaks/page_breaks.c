@@ -12,7 +12,7 @@
 #include "tools/base/memory.h"
 #include "tools/writer/input/target.h"
 
-#define SAMPLES_WANTED 1024u /* if it broke every page that it has */
+#define SAMPLES_WANTED 4096u /* if it broke every page that it has */
 #define SAMPLES_STEP 2048u /* after so many they get half as frequent: new memory faults, too */
 
 void torsh_page_breaks_begin(struct page_breaks *breaks, pid_t pid, uint64_t resident_bytes)
@@ -65,10 +65,10 @@ static uint32_t python_address(struct code_table *table, const struct code_objec
 {
 	struct code_address address = {.ip = line, .flags = ADDRESS_PYTHON};
 
-	address.module = torsh_code_function(
-		table, &(struct code_function){.name = copy_of(code->function),
-					       .file = copy_of(code->file),
-					       .first_line = code->first_line});
+	address.module =
+		torsh_code_function(table, &(struct code_function){.name = copy_of(code->function),
+								   .file = copy_of(code->file),
+								   .first_line = code->first_line});
 	return address.module == CHANNEL_NO_MODULE ? CHANNEL_NO_MODULE
 						   : torsh_code_address(table, &address);
 }

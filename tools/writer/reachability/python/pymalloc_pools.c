@@ -48,6 +48,27 @@ static bool read_free(struct pymalloc_pool *pool, const struct pool_header *head
 	return true;
 }
 
+static bool is_header(const struct pool_header *header, uint64_t address)
+{
+	uint32_t block_bytes = (header->size_class + 1) * 16;
+
+	/* The first offset beyond the last block's is that block's end. */
+	return header->size_class < N_SIZES && pool_bytes(header, address) &&
+	       header->next_offset >= HEADER_BYTES + block_bytes &&
+	       header->next_offset <= pool_bytes(header, address) &&
+	       (header->next_offset - HEADER_BYTES) % block_bytes == 0;
+}
+
+bool torsh_pymalloc_is_begin(uint64_t address, const uint64_t *words, size_t n)
+{
+	struct pool_header header;
+
+	if (n * sizeof(*words) < HEADER_BYTES)
+		return false;
+	memcpy(&header, words, sizeof(header));
+	return is_header(&header, address);
+}
+
 bool torsh_pymalloc_pool_read(struct pymalloc_pool *pool, uint64_t address, const uint64_t *words,
 			      size_t n)
 {
@@ -57,7 +78,7 @@ bool torsh_pymalloc_pool_read(struct pymalloc_pool *pool, uint64_t address, cons
 	if (n * sizeof(*words) < HEADER_BYTES)
 		return false;
 	memcpy(&header, words, sizeof(header));
-	if (header.size_class >= N_SIZES || !pool_bytes(&header, address))
+	if (!is_header(&header, address))
 		return false;
 	*pool = (struct pymalloc_pool){
 		.address = address,
@@ -65,11 +86,6 @@ bool torsh_pymalloc_pool_read(struct pymalloc_pool *pool, uint64_t address, cons
 		.block_bytes = (header.size_class + 1) * 16,
 		.first = HEADER_BYTES,
 	};
-	/* The first offset beyond the last block's is that block's end. */
-	if (header.next_offset < HEADER_BYTES + pool->block_bytes ||
-	    header.next_offset > pool->bytes ||
-	    (header.next_offset - HEADER_BYTES) % pool->block_bytes)
-		return false;
 	pool->n_blocks = (header.next_offset - HEADER_BYTES) / pool->block_bytes;
 	return read_free(pool, &header, words, n, &n_free) &&
 	       header.n_used == pool->n_blocks - n_free;

@@ -31,6 +31,9 @@ struct pymalloc_pool {
 bool torsh_pymalloc_pool_read(struct pymalloc_pool *pool, uint64_t address, const uint64_t *words,
 			      size_t n);
 
+/* Returns whether these words have the header of a pool, whatever its list of free blocks says. */
+bool torsh_pymalloc_is_begin(uint64_t address, const uint64_t *words, size_t n);
+
 /* Returns whether that block is handed out. */
 static inline bool torsh_pymalloc_is_used(const struct pymalloc_pool *pool, uint32_t block)
 {

@@ -6,7 +6,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/reachability/allocator_maps.h"
-#include "tools/writer/reachability/python/pymalloc_pools.h"
+#include "tools/writer/reachability/python/python_pools.h"
 
 #define HEADER_WORDS 2u /* of the garbage collector, before an object */
 #define SIZE_WORD 2u /* of a dict: how many keys it has */
@@ -46,9 +46,10 @@ static void add_block(struct python_heap *heap, uint64_t address, uint32_t bytes
 		note_large_dict(heap, address);
 }
 
-static void add_pool(struct python_heap *heap, const struct pymalloc_pool *pool,
-		     const uint64_t *words, size_t n)
+static void add_pool(void *context, const struct pymalloc_pool *pool, const uint64_t *words,
+		     size_t n)
 {
+	struct python_heap *heap = context;
 	size_t n_of_block = pool->block_bytes / sizeof(*words);
 
 	torsh_heap_ranges_add(&heap->pools, pool->address, pool->address + pool->bytes);
@@ -61,44 +62,6 @@ static void add_pool(struct python_heap *heap, const struct pymalloc_pool *pool,
 			add_block(heap, pool->address + offset, pool->block_bytes, words + first,
 				  left < n_of_block ? left : n_of_block);
 	}
-}
-
-/* Look for pools wherever one may begin. */
-static void take_pools(void *context, uint64_t address, uint64_t *words, size_t n)
-{
-	struct python_heap *heap = context;
-	uint64_t at = (address + POOL_ALIGNMENT - 1) / POOL_ALIGNMENT * POOL_ALIGNMENT;
-	uint64_t end = address + n * sizeof(*words);
-
-	while (at < end) {
-		const uint64_t *first = words + (at - address) / sizeof(*words);
-		size_t n_left = (end - at) / sizeof(*words);
-		struct pymalloc_pool pool;
-
-		if (torsh_pymalloc_pool_read(&pool, at, first, n_left)) {
-			add_pool(heap, &pool, first, n_left);
-			at += pool.bytes;
-		} else {
-			at += POOL_ALIGNMENT;
-		}
-	}
-}
-
-static int read_map(struct python_heap *heap, const struct heap_range *map,
-		    struct memory_reader *reader)
-{
-	/* A part has room in the reader's buffer, so that no pool is cut. */
-	uint64_t part = READER_WORDS * sizeof(uint64_t), at = map->begin;
-	int result = 0;
-
-	while (!result && at < map->end) {
-		uint64_t end = (at / part + 1) * part;
-
-		result = torsh_memory_read(reader, at, end < map->end ? end : map->end, false,
-					   take_pools, heap);
-		at = end;
-	}
-	return result;
 }
 
 static bool has_interpreter(const struct memory_areas *areas)
@@ -114,6 +77,7 @@ int torsh_python_heap_find(struct python_heap *heap, const struct heap_ranges *m
 			   const struct memory_areas *areas, struct memory_reader *reader,
 			   uint32_t n_max)
 {
+	struct python_pools pools = {.take = add_pool, .context = heap};
 	int result = 0;
 
 	*heap = (struct python_heap){.is_there = has_interpreter(areas), .n_blocks_max = n_max};
@@ -122,7 +86,7 @@ int torsh_python_heap_find(struct python_heap *heap, const struct heap_ranges *m
 	torsh_python_layout_find(&heap->layout, areas, reader);
 	torsh_python_types_create(&heap->types, reader);
 	for (uint32_t i = 0; !result && i < maps->n; i++)
-		result = read_map(heap, &maps->items[i], reader);
+		result = torsh_python_pools_visit(&pools, &maps->items[i], reader);
 	heap->has_pools = heap->n_blocks > 0;
 	if (heap->n_blocks > n_max) {
 		heap->n_blocks = 0;

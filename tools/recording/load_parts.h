@@ -104,6 +104,12 @@ void torsh_load_residency(struct recording *recording, const Torsh__Residency *r
 /* Free what was loaded. */
 void torsh_load_forget_accounts(struct recorded_process *process);
 
+/* Load a Census row. */
+void torsh_load_census(struct recording *recording, const Torsh__Census *row);
+
+/* Free what was loaded. */
+void torsh_load_forget_census(struct recorded_census *census);
+
 /* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
 

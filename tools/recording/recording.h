@@ -22,6 +22,7 @@
 #include "tools/recording/estimate.h"
 #include "tools/recording/identity/identity.h"
 #include "tools/recording/memory/recorded_account.h"
+#include "tools/recording/memory/recorded_census.h"
 #include "tools/recording/memory/recorded_holders.h"
 #include "tools/recording/totals.h"
 
@@ -350,6 +351,7 @@ struct recorded_process {
 	size_t n_live_groups, live_groups_room;
 	struct recorded_verdicts verdicts;
 	struct recorded_account accounts[N_RECORDED_ACCOUNTS];
+	struct recorded_census census;
 	char *account_problem; /* why there is no later account; NULL: none is known */
 	struct profile_steps steps;
 	struct recorded_rows survivors; /* struct recorded_survivors */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh peak as JSON; schema: tools/schema/peak.json. */
+#include "tools/command/peak/peak_census.h"
 #include "tools/command/peak/peak_view.h"
 #include "tools/report/device_refusals_report.h"
 #include "tools/report/owners/owners_report.h"
@@ -137,6 +138,7 @@ void torsh_peak_json(const struct peak_view *view)
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &view->heap, view->n_heap);
 	emit_mappings(&json, view);
+	torsh_peak_census_json(&json, view->device.name ? NULL : process);
 	torsh_parts_emit_events(&json, shown, n_shown);
 	emit_processes(&json, view);
 	torsh_parts_emit_recording(&json, view->reading->recording);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tools/base/size.h"
+#include "tools/command/peak/peak_census.h"
 #include "tools/command/peak/peak_view.h"
 #include "tools/report/device_refusals_report.h"
 #include "tools/report/owners/owners_report.h"
@@ -205,4 +206,6 @@ void torsh_peak_text(const struct peak_view *view)
 	print_held(view);
 	if (!arenas_lead)
 		print_mapped(view);
+	if (view->peak.process && !view->device.name)
+		torsh_peak_census_text(view->peak.process);
 }

@@ -28,6 +28,7 @@ enum target_fate {
 struct process_status;
 struct reachability;
 struct residency;
+struct census_watch;
 
 /* Exact counts where blocks are sampled, from struct heap_counts. */
 struct target_heap_counts {
@@ -123,6 +124,7 @@ struct target {
 	uint32_t n_calls_taken; /* of the header's calls */
 	bool is_calling; /* the last one taken is not answered yet */
 	struct reachability *reachability; /* verdicts on its blocks; NULL: not judged yet */
+	struct census_watch *census; /* of its small objects of Python; NULL: not looked at yet */
 	struct residency *residency; /* who owns its resident memory; NULL: not looked at yet */
 	uint64_t n_written; /* number of events that were folded at the last checkpoint */
 };

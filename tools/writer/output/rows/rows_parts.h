@@ -160,6 +160,10 @@ void torsh_rows_append_verdicts(struct recording_file *file, const struct target
 void torsh_rows_append_residency(struct recording_file *file, const struct target *target,
 				 enum recording_priority priority, bool is_all);
 
+/* Write the census of its small objects of Python; is_all likewise. */
+void torsh_rows_append_census(struct recording_file *file, const struct target *target,
+			      enum recording_priority priority, bool is_all);
+
 /*
  * Copy the ring consumers' current values of running threads into the thread rows; changed rows are
  * marked.

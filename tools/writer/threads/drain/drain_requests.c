@@ -172,6 +172,8 @@ void torsh_drain_check_residency(struct drain *drain, struct target *target, uin
 	struct residency_moment moment;
 
 	torsh_residency_sample(target);
+	torsh_census_watch(target, &drain->census_pace, now_ns,
+			   torsh_session_ns(&drain->session, now_ns));
 	if (!torsh_residency_is_due(target, &drain->residency_pace, now_ns))
 		return;
 	moment = residency_moment(drain, target);

@@ -19,6 +19,7 @@
 #include "tools/writer/input/status_reader.h"
 #include "tools/writer/output/checkpoints.h"
 #include "tools/writer/output/symbol_book.h"
+#include "tools/writer/census/census_watch.h"
 #include "tools/writer/residency/residency.h"
 #include "tools/writer/threads/drain/drain.h"
 #include "tools/writer/threads/drain/file_calls.h"
@@ -63,6 +64,7 @@ struct drain {
 	bool is_clock_trouble_said;
 	struct pace pace;
 	struct residency_pace residency_pace;
+	struct census_pace census_pace;
 	uint64_t next_memory_check_ns;
 	/* the number of the first process while it waits at its exit; 0: it does not */
 	uint32_t exiting;

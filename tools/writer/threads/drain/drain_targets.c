@@ -150,6 +150,7 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 	torsh_status_reader_remove(drain->status_reader, target);
 	torsh_reachability_destroy(target->reachability);
 	torsh_residency_destroy(target->residency);
+	torsh_census_watch_destroy(target->census);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */

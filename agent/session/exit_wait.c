@@ -10,6 +10,7 @@
 #include "agent/process/text_buffer.h"
 #include "agent/producer/channel.h"
 #include "agent/session/exit_copy.h"
+#include "agent/session/exit_quiet.h"
 #include "shim/libc/thread.h"
 
 #define EXPORT_NOTICE_AFTER_NS UINT64_C(1000000000)
@@ -19,12 +20,14 @@
 #define SILENT_MAX_NS UINT64_C(5000000000)
 #define SUMMARY_AT_MOST_NS UINT64_C(5000000000)
 #define WAIT_MAX_NS UINT64_C(600000000000) /* in any case */
+#define QUIET_MAX_NS UINT64_C(10000000000) /* that handlers of signals are put off */
 
 struct exit_wait {
 	uint64_t begin_ns, at_ns;
 	uint64_t moved_ns; /* time of the last change of the heartbeat */
 	uint32_t heartbeat;
 	bool has_printed;
+	struct exit_quiet quiet;
 };
 
 static uint64_t now_ns(void)
@@ -83,6 +86,8 @@ static bool may_call(const struct channel_header *header)
 struct expected {
 	_Atomic uint32_t *answer;
 	struct channel_copy *copy;
+	_Atomic uint32_t
+		*judged; /* 1: its memory is not looked at any more; NULL: until the answer */
 };
 
 static void copy_process(struct channel_header *header, const struct expected *expected)
@@ -101,14 +106,28 @@ static void copy_process(struct channel_header *header, const struct expected *e
 	torsh_sys_futex_wake(&expected->copy->pid, 1);
 }
 
-/* Returns whether the answer came. */
-static bool await_answer(struct channel_header *header, const struct expected *expected,
-			 bool may_be_first)
+/* Once its memory was looked at, signals are handled again at once. */
+static void check_judged(struct exit_wait *wait, const struct expected *expected, uint32_t wishes)
 {
-	struct exit_wait wait = {.begin_ns = now_ns()};
+	if (!(wishes & EXIT_VERDICTS) || wait->at_ns - wait->begin_ns >= QUIET_MAX_NS ||
+	    (expected->judged && atomic_load_explicit(expected->judged, memory_order_relaxed)))
+		torsh_exit_quiet_end(&wait->quiet);
+}
+
+/* A handler ran. Returns whether to go on waiting. */
+static bool bears_handlers(struct channel_header *header, uint32_t wishes)
+{
+	/* Pairs with the check in has_gone_on of the writer: the memory may have changed. */
+	atomic_fetch_add_explicit(&header->wait_disturbed, 1, memory_order_seq_cst);
+	return wishes & EXIT_WHOLE;
+}
+
+/* Returns whether the answer came. */
+static bool await_in(struct exit_wait *wait, struct channel_header *header,
+		     const struct expected *expected, bool may_be_first)
+{
 	uint32_t answer;
 
-	wait.moved_ns = wait.begin_ns;
 	while ((answer = atomic_load_explicit(expected->answer, memory_order_acquire)) !=
 	       EXIT_ANSWERED) {
 		uint32_t wishes = wishes_of(header, may_be_first);
@@ -119,17 +138,35 @@ static bool await_answer(struct channel_header *header, const struct expected *e
 			continue;
 		}
 		if (!wishes ||
-		    !is_worth_it(&wait,
+		    !is_worth_it(wait,
 				 atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
 				 wishes))
 			return false;
-		print_export_notice(&wait, wishes);
+		check_judged(wait, expected, wishes);
+		print_export_notice(wait, wishes);
 		result = torsh_sys_futex_wait(expected->answer, EXIT_NO_ANSWER, STEP_NS);
-		if ((result == -EINTR && !(wishes & EXIT_WHOLE)) ||
+		if ((result == -EINTR && !bears_handlers(header, wishes)) ||
 		    (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
 			return false;
 	}
 	return true;
+}
+
+/* Returns whether the answer came. */
+static bool await_answer(struct channel_header *header, const struct expected *expected,
+			 bool may_be_first)
+{
+	struct exit_wait wait = {.begin_ns = now_ns()};
+	bool has_answer;
+
+	wait.moved_ns = wait.begin_ns;
+	if (may_call(header) && wishes_of(header, may_be_first) & EXIT_VERDICTS)
+		torsh_exit_quiet_begin(&wait.quiet);
+	has_answer = await_in(&wait, header, expected, may_be_first);
+	/* Pairs with the check in has_gone_on of the writer: from here on the memory changes. */
+	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
+	torsh_exit_quiet_end(&wait.quiet);
+	return has_answer;
 }
 
 /*
@@ -162,9 +199,8 @@ void torsh_exit_begin_wait(struct channel_header *header)
 		return;
 	torsh_channel_ring_doorbell(header);
 	await_answer(header,
-		     &(struct expected){&header->exit_begin_answer, &header->exit_begin_copy},
+		     &(struct expected){&header->exit_begin_answer, &header->exit_begin_copy, NULL},
 		     false);
-	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
 }
 
 void torsh_exit_wait(struct channel_header *header, bool may_be_first)
@@ -184,9 +220,9 @@ void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);
 	has_answer = await_answer(
-		header, &(struct expected){&header->exit_answer, &header->exit_copy}, may_be_first);
-	/* Pairs with the check in judge_now of the writer: from here on the memory changes. */
-	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
+		header,
+		&(struct expected){&header->exit_answer, &header->exit_copy, &header->exit_judged},
+		may_be_first);
 	if (!has_answer)
 		return;
 	n = atomic_load_explicit(&header->exit_text_length, memory_order_relaxed);

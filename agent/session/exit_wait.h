@@ -13,7 +13,7 @@
 
 /*
  * Wait at the end of this process and print the writer's answer. Returns without one if the writer
- * makes no progress, a signal was handled, or the time limit passes. may_be_first: the writer may
+ * makes no progress, a signal was handled (not while it is judged, if it has one thread), or the time limit passes. may_be_first: the writer may
  * not have attached yet, and this process began the session. Uses only futexes: a seccomp filter
  * may forbid everything else.
  */

@@ -20,7 +20,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 11u
+#define CHANNEL_VERSION 12u
 
 #define CHANNEL_HEADER_BYTES 8192u
 /* slots; a thread takes one, and its interrupted hooks may take a second */
@@ -236,6 +236,7 @@ struct channel_header {
 	/* stack pointer of the thread that waits at one of these, with its registers above it */
 	_Atomic uint64_t waiting_at;
 	_Atomic uint32_t waiting_tid; /* of that thread; 0: unknown */
+	_Atomic uint32_t wait_disturbed; /* how often handlers of signals ran in it */
 	/*
 	 * Seccomp filters of the first thread that the agent ran and found harmless, in the lower
 	 * half; calls in progress that add a filter, in the upper half. Read by
@@ -288,6 +289,7 @@ struct channel_header {
 	/* futex, enum channel_exit_answer: everything is done, and the text is complete */
 	_Atomic uint32_t exit_answer;
 	_Atomic uint32_t exit_text_length;
+	_Atomic uint32_t exit_judged; /* 1: for exit_answer its memory is not looked at any more */
 	/* futex, likewise: its blocks are judged, or its copy's are going to be */
 	_Atomic uint32_t exit_begin_answer;
 	struct channel_copy exit_begin_copy, exit_copy;

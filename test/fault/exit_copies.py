@@ -125,6 +125,13 @@ def threads_that_allocate_are_stopped_for_the_copy():
 
 
 @case
+def handlers_of_signals_do_not_end_the_wait():
+    for size, copies in (("large", 1), ("small", 0)):
+        verdicts, lost = judged(size, "timers")
+        expect_equal((verdicts["copies"], lost), (copies, {7777}), f"copies, and what is lost, of a {size} process")
+
+
+@case
 def without_another_process_it_waits():
     need_root()
     folder = scratch("everyones")

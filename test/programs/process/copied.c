@@ -9,10 +9,12 @@
  *	reaper		orphans become its children
  *	threads		eight threads allocate and free until the end
  *	limited		it may not have one more process
+ *	timers		signals are handled a thousand times a second, also while it ends
  *
  * Prints a sum over its blocks, and ends with status 3.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define N_LARGE 16384
@@ -89,6 +92,32 @@ static void limit(void)
 		_exit(9);
 }
 
+static volatile sig_atomic_t n_handled;
+
+/* What a process that is looked at must not see: its pointers move. */
+static void handle(int number)
+{
+	char **moved = kept;
+
+	(void)number;
+	kept = NULL;
+	n_handled++;
+	kept = moved;
+}
+
+/* Waits until the first one was handled. */
+static void start_timers(void)
+{
+	const struct itimerval often = {{0, 1000}, {0, 1000}};
+
+	signal(SIGALRM, handle);
+	signal(SIGPROF, handle);
+	setitimer(ITIMER_PROF, &often, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (n_handled < 3)
+		;
+}
+
 static void print_sum(void)
 {
 	uint64_t sum = 0;
@@ -112,6 +141,8 @@ int main(int n, char **arguments)
 			start_threads();
 		else if (!strcmp(arguments[i], "limited"))
 			limit();
+		else if (!strcmp(arguments[i], "timers"))
+			start_timers();
 	}
 	print_sum();
 	return 3;

@@ -77,6 +77,11 @@ static uint64_t waits_at(const struct target *target)
 	return atomic_load_explicit(&target->view.header->waiting_at, memory_order_seq_cst);
 }
 
+static uint32_t disturbed(const struct target *target)
+{
+	return atomic_load_explicit(&target->view.header->wait_disturbed, memory_order_seq_cst);
+}
+
 /* Number of the thread that waits; 0: not known here. */
 static pid_t waiting_thread(const struct target *target)
 {
@@ -94,6 +99,16 @@ static bool has_gone_on(const struct target *target)
 {
 	return torsh_threads_wait(&target->reachability->threads) &&
 	       waits_at(target) != target->reachability->waiting_at;
+}
+
+/*
+ * Likewise whether a handler of a signal ran in its wait: what was taken of its memory before and
+ * after may not fit.
+ */
+static bool is_disturbed(const struct target *target)
+{
+	return torsh_threads_wait(&target->reachability->threads) &&
+	       disturbed(target) != target->reachability->disturbed;
 }
 
 /* Returns whether it has filters of system calls that this process lacks. */
@@ -116,6 +131,7 @@ static bool hold(struct target *target)
 
 	reachability->stopped_ns = torsh_clock_monotonic_ns();
 	reachability->waiting_at = waits_at(target);
+	reachability->disturbed = disturbed(target);
 	reachability->has_filters = has_filters(target);
 	result = torsh_threads_stop(
 		&reachability->threads, target->pid,
@@ -245,8 +261,11 @@ static enum judging judge_in_place(struct target *target)
 	if (!torsh_judge_job_is_done(reachability->begin))
 		return JUDGING_WAITS;
 	torsh_judge_job_run(reachability->next, beat, target);
-	return has_gone_on(target) ? give_up(target, "it went on while its memory was read")
-				   : keep_job(target);
+	if (has_gone_on(target))
+		return give_up(target, "it went on while its memory was read");
+	return is_disturbed(target)
+		       ? give_up(target, "a signal was handled while its memory was read")
+		       : keep_job(target);
 }
 
 static struct channel_copy *copy_of(const struct target *target, enum judge_when when)
@@ -286,6 +305,10 @@ static enum judging await_copy(struct target *target, const struct judging_reque
 	}
 	if (result == -EAGAIN && waited_ns < COPY_MAX_NS)
 		return JUDGING_WAITS;
+	if (is_disturbed(target)) {
+		torsh_process_copy_refuse(channel, &job->copy);
+		return give_up(target, "a signal was handled while it was copied");
+	}
 	if (!result) {
 		job->moment.pid = job->copy.pid;
 		if (!torsh_judge_job_start(job))

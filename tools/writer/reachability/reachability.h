@@ -36,6 +36,7 @@ struct reachability {
 	enum judging_phase phase;
 	enum judge_when when; /* for which request it is held; others wait */
 	uint64_t waiting_at; /* where a thread waited when the others were stopped; 0: none did */
+	uint32_t disturbed; /* how often handlers had run in that wait then */
 	bool has_filters; /* of system calls */
 	uint64_t stopped_ns, retry_ns, copy_ns; /* when; CLOCK_MONOTONIC */
 	uint32_t n_tries;

@@ -279,6 +279,7 @@ void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 	look_at_exit(drain, target, false);
 	/* Its memory is gone as soon as it goes on. */
 	account_at_exit(drain, target);
+	torsh_exit_judged(target);
 	if (drain->exiting || target->pid != drain->options.first_pid) {
 		torsh_exit_reply_send(target, "");
 		return;

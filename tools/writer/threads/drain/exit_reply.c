@@ -94,6 +94,11 @@ void torsh_exit_reply_send(struct target *target, const char *text)
 	answer(&header->exit_answer);
 }
 
+void torsh_exit_judged(struct target *target)
+{
+	atomic_store_explicit(&target->view.header->exit_judged, 1, memory_order_release);
+}
+
 bool torsh_exit_begin_is_awaited(const struct target *target)
 {
 	const struct channel_header *header = target->view.header;

@@ -23,6 +23,9 @@ void torsh_exit_reply_promise(struct target *target, uint32_t wishes);
 /* Returns true if the process waits at its exit without an answer so far. */
 bool torsh_exit_reply_is_awaited(const struct target *target);
 
+/* Its memory is not looked at any more: handlers of signals may run while it waits on. */
+void torsh_exit_judged(struct target *target);
+
 /* Let the process continue, with a text to print, which is cut at CHANNEL_EXIT_TEXT_BYTES. */
 void torsh_exit_reply_send(struct target *target, const char *text);
 

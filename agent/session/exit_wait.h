@@ -13,9 +13,10 @@
 
 /*
  * Wait at the end of this process and print the writer's answer. Returns without one if the writer
- * makes no progress, a signal was handled (not while it is judged, if it has one thread), or the time limit passes. may_be_first: the writer may
- * not have attached yet, and this process began the session. Uses only futexes: a seccomp filter
- * may forbid everything else.
+ * makes no progress, a signal was handled, or the time limit passes; a process with one thread has
+ * its handlers put off while it is judged. may_be_first: the writer may not have attached yet, and
+ * this process began the session. Uses only futexes where a seccomp filter may forbid everything
+ * else.
  */
 void torsh_exit_wait(struct channel_header *header, bool may_be_first);
 

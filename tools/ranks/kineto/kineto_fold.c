@@ -6,6 +6,7 @@
 
 #include "tools/base/die.h"
 #include "tools/ranks/kineto/breakdown.h"
+#include "tools/ranks/make/fold_make.h"
 #include "tools/ranks/make/rank_row.h"
 
 struct making {

@@ -278,6 +278,13 @@ bool torsh_cuda_may_call(void)
 	return torsh_cuda_may_query();
 }
 
+bool torsh_cuda_may_call_at_call(void)
+{
+	if (torsh_agent_is_borrowed() || torsh_cuda_memory_info_is_querying)
+		return false;
+	return torsh_cuda_is_live() ? !torsh_cuda_is_ending() : torsh_cuda_may_query_at_call();
+}
+
 static void at_exit(int status, void *unused)
 {
 	(void)status;

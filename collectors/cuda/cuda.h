@@ -43,6 +43,12 @@
  */
 bool torsh_cuda_may_call(void);
 
+/*
+ * The same where a driver call of the program's begins or has just returned on this thread, perhaps
+ * inside of a call of the runtime: the driver may be called there.
+ */
+bool torsh_cuda_may_call_at_call(void);
+
 /* Send an event of the calling thread, without a stack. */
 static inline void torsh_cuda_send(const struct event *event)
 {

@@ -43,6 +43,8 @@ enum cuda_memory_action {
 	CUDA_GRAPH_INSTANTIATE, /* cuda_graph_instantiate */
 	CUDA_GRAPH_INSTANTIATE_WITH, /* the same, with a pointer to the flags */
 	CUDA_GRAPH_LAUNCH, /* cuda_graph_launch */
+	CUDA_CODE_LOAD, /* cuda_module */
+	CUDA_CODE_UNLOAD, /* cuda_free of the handle */
 };
 
 struct cuda_alloc {
@@ -232,6 +234,11 @@ struct cuda_graph_instantiate {
 
 struct cuda_graph_launch {
 	uint64_t executable;
+};
+
+/* A CUmodule or a CUlibrary. */
+struct cuda_module {
+	uint64_t *out;
 };
 
 #endif

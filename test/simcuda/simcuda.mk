@@ -102,6 +102,12 @@ $(SIMCUDA_LIB)/libcuda.so.1: $(call simcuda_objects,driver) $(SIMCUDA)/gen/drive
 	$(simcuda_link)
 $(SIMCUDA_LIB)/libnvidia-ml.so.1: $(call simcuda_objects,nvml) $(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
+# As drivers before 2021 have it: without the third form of the lists of processes.
+SIMCUDA_OLD_NVML := $(SIMCUDA)/old_nvml/libnvidia-ml.so.1
+$(SIMCUDA_OLD_NVML): test/simcuda/nvml/nvml.c $(SIMCUDA_LIB)/libsimcuda.so
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) $(SIMCUDA_FLAGS) -DSIM_NVML_OLD -shared -o $@ $< -Wl,-soname,$(@F) -Wl,-z,nodelete \
+		-Wl,-rpath,'$$ORIGIN/../lib' $(SIMCUDA_LIB)/libsimcuda.so
 $(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(SIMCUDA)/gen/nccl_api.o $(SIMCUDA_LIB)/libcuda.so.1 \
 		$(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
@@ -187,7 +193,7 @@ $(SIMCUDA)/programs/12/%: test/gpu/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB
 	$(simcuda_12_program)
 
 ifneq ($(CUDA_INCLUDE),)
-simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) $(SIMCUDA_C_PROGRAMS) \
+simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_OLD_NVML) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) $(SIMCUDA_C_PROGRAMS) \
 	$(SIMCUDA_12_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
 else
 simcuda:

@@ -98,6 +98,10 @@ void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row
 /* Free what was loaded. */
 void torsh_load_forget_verdicts(struct recorded_verdicts *verdicts);
 
+/* Load a DeviceUse row, and free what was loaded. */
+void torsh_load_device_use(struct recording *recording, const Torsh__DeviceUse *row);
+void torsh_load_forget_device_uses(struct recording *recording);
+
 /* Load a Residency row. */
 void torsh_load_residency(struct recording *recording, const Torsh__Residency *row);
 

@@ -117,6 +117,7 @@ void torsh_recording_destroy(struct recording *recording)
 	for (size_t i = 0; i < recording->n_unfollowed; i++)
 		destroy_process(recording->unfollowed[i]);
 	free(recording->unfollowed);
+	torsh_load_forget_device_uses(recording);
 	free_texts(recording->reasons, recording->n_reasons);
 	free(recording->agent_version);
 	free(recording->host);

@@ -173,8 +173,11 @@ static void record_call(const struct cupti_call *call, uint32_t api, uint64_t be
 static void begin_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds)
 {
 	*call->slot = 0;
-	if (is_within(call, domain))
+	if (is_within(call, domain)) {
+		if (kinds & CALL_ON_MEMORY)
+			torsh_cuda_memory_enter(domain, id, call, 1);
 		return;
+	}
 	/*
 	 * CUPTI holds no lock here: clocks may be read, and the other client may be called for a
 	 * buffer.
@@ -184,7 +187,7 @@ static void begin_call(const struct cupti_call *call, int domain, uint32_t id, u
 	outermost.domain = domain;
 	outermost.correlation = call->correlation;
 	if (kinds & CALL_ON_MEMORY)
-		torsh_cuda_memory_enter(domain, id, call);
+		torsh_cuda_memory_enter(domain, id, call, 0);
 }
 
 static void end_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds,
@@ -192,11 +195,14 @@ static void end_call(const struct cupti_call *call, int domain, uint32_t id, uin
 {
 	uint32_t api = atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed);
 
-	if (!*call->slot)
+	if (!*call->slot) {
+		if (kinds & CALL_ON_MEMORY)
+			torsh_cuda_memory_exit(domain, id, call, 1, frame);
 		return;
+	}
 	outermost.domain = 0;
 	if (kinds & CALL_ON_MEMORY)
-		torsh_cuda_memory_exit(domain, id, call, frame);
+		torsh_cuda_memory_exit(domain, id, call, 0, frame);
 	if (kinds & CALL_LAUNCHES)
 		record_launch(call, api, *call->slot, frame);
 	else if (kinds & CALL_IS_TIMED)

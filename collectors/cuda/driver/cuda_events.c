@@ -386,6 +386,12 @@ bool torsh_cuda_may_query(void)
 	       atomic_load_explicit(&torsh_cuda_watch->has_marks, memory_order_relaxed);
 }
 
+bool torsh_cuda_may_query_at_call(void)
+{
+	return is_on() && !is_ending() &&
+	       atomic_load_explicit(&torsh_cuda_watch->has_marks, memory_order_relaxed);
+}
+
 void torsh_cuda_end_marks(void)
 {
 	const void *frame = __builtin_frame_address(0);

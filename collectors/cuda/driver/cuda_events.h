@@ -37,6 +37,9 @@ bool torsh_cuda_call_returned(const void *frame);
  */
 bool torsh_cuda_may_query(void);
 
+/* The same where the thread is about to make a driver call of the program's. */
+bool torsh_cuda_may_query_at_call(void);
+
 /* Query the event pairs of launched work, if the next poll is due. now_ns: CLOCK_MONOTONIC. */
 void torsh_cuda_poll_marks(uint64_t now_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Calls about memory, from CUPTI's callbacks. The runtime implements its calls by driver calls:
- * collectors/cuda/cupti/cuda_calls.c forwards only the outermost.
+ * of these only those that load code are sent.
  */
 #include "collectors/cuda/memory/cuda_memory_callbacks.h"
 
@@ -47,24 +47,27 @@ static uint32_t device_of_context(const struct cupti_call *call)
 	return device;
 }
 
-void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call)
+void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call, bool is_inner)
 {
 	uint32_t number = number_of(domain, id);
+	bool is_of_code = number && torsh_cuda_memory_is_of_code(number);
 
-	if (number)
-		torsh_cuda_memory_begins(number,
-					 &(struct cuda_memory_call){.parameters = call->parameters,
-								    .context = call->context_id,
-								    .device = DEVICE_NOT_KNOWN});
+	if (number && (is_of_code || !is_inner))
+		torsh_cuda_memory_begins(
+			number,
+			&(struct cuda_memory_call){.parameters = call->parameters,
+						   .context = call->context_id,
+						   .device = is_of_code ? device_of_context(call)
+									: DEVICE_NOT_KNOWN});
 }
 
-void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call,
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, bool is_inner,
 			    const void *frame)
 {
 	uint32_t number = number_of(domain, id);
 	int result = call->result ? *(const int *)call->result : 0;
 
-	if (number)
+	if (number && (!is_inner || torsh_cuda_memory_is_of_code(number)))
 		torsh_cuda_memory_ends(
 			number,
 			&(struct cuda_memory_call){.parameters = call->parameters,

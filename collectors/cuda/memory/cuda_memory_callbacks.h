@@ -15,11 +15,11 @@
  */
 bool torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length);
 
-/* Any call begins, and returns. frame: __builtin_frame_address(0) of the callback. */
-void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call);
+/* Any call begins. is_inner: inside of another one. */
+void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call, bool is_inner);
 
 /* A call returns. frame: __builtin_frame_address(0) of the callback. */
-void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call,
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, bool is_inner,
 			    const void *frame);
 
 /* The context (a CUcontext) is about to be destroyed. */

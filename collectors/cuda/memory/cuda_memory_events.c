@@ -17,6 +17,7 @@
 #include "collectors/cuda/memory/cuda_graph_memory.h"
 #include "collectors/cuda/memory/cuda_live.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
+#include "collectors/cuda/memory/cuda_modules.h"
 #include "collectors/cuda/memory/cuda_pools.h"
 #include "collectors/cuda/memory/cuda_request.h"
 #include "shim/cuda/cuda_memory.h"
@@ -195,6 +196,8 @@ static bool gets_memory(const struct cuda_memory_call *call, uint8_t action)
 	case CUDA_POOL_OF_DEVICE:
 	case CUDA_POOL_OF_LOCATION:
 	case CUDA_MEM_GET_INFO:
+	case CUDA_CODE_LOAD:
+	case CUDA_CODE_UNLOAD:
 		return false;
 	default:
 		return true;
@@ -263,6 +266,9 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 	case CUDA_MEM_GET_INFO:
 		torsh_cuda_memory_info_returned(call->parameters, call->device);
 		break;
+	case CUDA_CODE_UNLOAD:
+		torsh_cuda_modules_unloaded(labels[what - calls], call, freed->address);
+		break;
 	default:
 		send_alloc(call, what, frame);
 	}
@@ -270,10 +276,21 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
+bool torsh_cuda_memory_is_of_code(uint32_t number)
+{
+	return calls[number - 1].action == CUDA_CODE_LOAD ||
+	       calls[number - 1].action == CUDA_CODE_UNLOAD;
+}
+
 void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *call)
 {
 	const struct memory_call *what = &calls[number - 1];
 
+	if (what->action == CUDA_CODE_LOAD) {
+		torsh_cuda_modules_begins(call->device);
+		return;
+	}
+	torsh_cuda_modules_see_change();
 	torsh_cuda_graph_memory_call_begins();
 	if (is_free(what->action))
 		send_free(call, what);
@@ -284,6 +301,11 @@ void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call
 {
 	const struct memory_call *what = &calls[number - 1];
 
+	if (what->action == CUDA_CODE_LOAD) {
+		torsh_cuda_modules_ends(labels[what - calls], call, result, frame);
+		return;
+	}
+	torsh_cuda_modules_see_change();
 	if (!result)
 		at_success(call, what, frame);
 	else if (is_free(what->action))

@@ -8,6 +8,7 @@
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_EVENTS_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_EVENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,8 @@
 struct cuda_memory_call {
 	const void *parameters; /* one of the structs of shim/cuda/cuda_memory.h */
 	uint32_t context; /* number of the current one; 0: none */
-	uint32_t device; /* of that context, or DEVICE_NOT_KNOWN; when the call returns */
+	uint32_t
+		device; /* of that context, or DEVICE_NOT_KNOWN; when the call returns, or loads code */
 };
 
 /*
@@ -23,6 +25,12 @@ struct cuda_memory_call {
  * suffix; 0: no such call, or memory is not recorded. Before any call is recorded: interns labels.
  */
 uint32_t torsh_cuda_memory_find(const char *name, size_t length);
+
+/*
+ * Whether the call loads or unloads code: it is sent even inside of a call of the runtime, which
+ * loads code when it needs some.
+ */
+bool torsh_cuda_memory_is_of_code(uint32_t number);
 
 /* A call of the program begins; calls that the runtime makes inside are left out. */
 void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *call);

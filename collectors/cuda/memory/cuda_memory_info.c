@@ -113,8 +113,26 @@ static void query_graphs(int device, struct event_device_room *info)
 #undef QUERY
 }
 
-/* In a context of the device. Returns 0 or a CUresult. */
-static int query_context(int device, bool has_pools, struct event_device_room *info)
+/* Numbers of CUlimit. */
+enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP };
+
+static void query_limits(int device, struct event_device_limits *limits)
+{
+	size_t stack, fifo, heap;
+
+	if (!torsh_driver.cuCtxGetLimit || torsh_driver.cuCtxGetLimit(&stack, LIMIT_STACK) ||
+	    torsh_driver.cuCtxGetLimit(&fifo, LIMIT_PRINTF) ||
+	    torsh_driver.cuCtxGetLimit(&heap, LIMIT_HEAP))
+		return;
+	*limits = (struct event_device_limits){.device = (uint32_t)device,
+					       .stack_bytes = stack,
+					       .printf_bytes = fifo,
+					       .heap_bytes = heap};
+}
+
+/* In a context of the device. Returns 0 or a CUresult. limits: stay 0 if unknown; NULL: not wanted. */
+static int query_context(int device, bool has_pools, struct event_device_room *info,
+			 struct event_device_limits *limits)
 {
 	size_t free_bytes, total_bytes;
 	int result;
@@ -128,6 +146,8 @@ static int query_context(int device, bool has_pools, struct event_device_room *i
 		return result;
 	info->free_bytes = free_bytes;
 	info->total_bytes = total_bytes;
+	if (limits)
+		query_limits(device, limits);
 	return 0;
 }
 
@@ -135,7 +155,8 @@ static int query_context(int device, bool has_pools, struct event_device_room *i
  * In the device's primary context; skips a device without one. Returns 0, ROOM_NOT_ASKED or a
  * CUresult.
  */
-static int query_device(int device, bool has_pools, struct event_device_room *info)
+static int query_device(int device, bool has_pools, struct event_device_room *info,
+			struct event_device_limits *limits)
 {
 	unsigned flags;
 	int is_active = 0,
@@ -149,7 +170,7 @@ static int query_device(int device, bool has_pools, struct event_device_room *in
 		return result;
 	result = torsh_driver.cuCtxPushCurrent_v2(context);
 	if (!result) {
-		result = query_context(device, has_pools, info);
+		result = query_context(device, has_pools, info, limits);
 		torsh_driver.cuCtxPopCurrent_v2(&context);
 	}
 	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
@@ -157,38 +178,64 @@ static int query_device(int device, bool has_pools, struct event_device_room *in
 }
 
 /* The same, in the current context if that belongs to the device. */
-static int query_here(int device, bool has_pools, struct event_device_room *info)
+static int query_here(int device, bool has_pools, struct event_device_room *info,
+		      struct event_device_limits *limits)
 {
 	int current;
 
 	if (!torsh_driver.cuCtxGetDevice(&current) && current == device)
-		return query_context(device, has_pools, info);
-	return query_device(device, has_pools, info);
+		return query_context(device, has_pools, info, limits);
+	return query_device(device, has_pools, info, limits);
 }
 
-int torsh_cuda_memory_info_query(uint32_t device, bool is_of_pool, struct event_device_room *info)
+static int query(bool may_call, uint32_t device, bool is_of_pool, struct event_device_room *info,
+		 struct event_device_limits *limits)
 {
-	struct query query;
+	struct query state;
 	bool has_pools;
 	int result;
 
-	if (device >= N_DEVICES || !torsh_callbacks.may_call_driver() ||
+	if (device >= N_DEVICES || !may_call ||
 	    (torsh_cuda_is_live() && !atomic_load_explicit(&is_ready, memory_order_acquire)))
 		return ROOM_NOT_ASKED;
 	has_pools =
 		is_of_pool || atomic_load_explicit(&pools_seen, memory_order_relaxed) >> device & 1;
-	query = begin_query();
-	result = query_here((int)device, has_pools, info);
-	end_query(&query);
+	state = begin_query();
+	result = query_here((int)device, has_pools, info, limits);
+	end_query(&state);
 	return result;
+}
+
+int torsh_cuda_memory_info_query(uint32_t device, bool is_of_pool, struct event_device_room *info)
+{
+	return query(torsh_callbacks.may_call_driver(), device, is_of_pool, info, NULL);
+}
+
+int torsh_cuda_memory_info_query_at_call(uint32_t device, struct event_device_room *info)
+{
+	return query(torsh_cuda_may_call_at_call(), device, 0, info, NULL);
+}
+
+/* Send limits that differ from those that were sent last. Racing threads may both send them. */
+static void send_limits(uint32_t device, const struct event_device_limits *limits)
+{
+	static _Atomic uint64_t sent[N_DEVICES];
+	uint64_t sum = limits->stack_bytes * 3 + limits->printf_bytes * 5 + limits->heap_bytes * 7;
+
+	if (sum && atomic_exchange_explicit(&sent[device], sum, memory_order_relaxed) != sum)
+		torsh_cuda_send(
+			&(struct event){.id = EVENT_DEVICE_LIMITS, .device_limits = *limits});
 }
 
 void torsh_cuda_memory_info_is_high(uint32_t device)
 {
 	struct event_device_room info = {.is_asked = ROOM_AT_HIGH};
+	struct event_device_limits limits = {0};
 
-	if (!torsh_cuda_memory_info_query(device, 0, &info))
-		send(device, info);
+	if (query(torsh_callbacks.may_call_driver(), device, 0, &info, &limits))
+		return;
+	send(device, info);
+	send_limits(device, &limits);
 }
 
 /* ---- exit ------------------------------------------------------------------------------------ */
@@ -207,15 +254,18 @@ void torsh_cuda_memory_info_exiting(void)
 		return;
 	for (int device = 0; device < (int)N_DEVICES; device++) {
 		struct event_device_room info = {.is_asked = ROOM_AT_END};
+		struct event_device_limits limits = {0};
 		struct query query;
 		int result;
 
 		if (!(seen >> device & 1))
 			continue;
 		query = begin_query();
-		result = query_device(device, with_pools >> device & 1, &info);
+		result = query_device(device, with_pools >> device & 1, &info, &limits);
 		end_query(&query);
-		if (!result)
-			send((uint32_t)device, info);
+		if (result)
+			continue;
+		send((uint32_t)device, info);
+		send_limits((uint32_t)device, &limits);
 	}
 }

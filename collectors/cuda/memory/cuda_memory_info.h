@@ -36,6 +36,9 @@ extern _Thread_local bool torsh_cuda_memory_info_is_querying;
  */
 int torsh_cuda_memory_info_query(uint32_t device, bool is_of_pool, struct event_device_room *info);
 
+/* The same where a driver call of the program's begins, or has returned. */
+int torsh_cuda_memory_info_query_at_call(uint32_t device, struct event_device_room *info);
+
 /* Query the device and send the result: the program holds more of it than before. */
 void torsh_cuda_memory_info_is_high(uint32_t device);
 

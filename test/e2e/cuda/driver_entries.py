@@ -37,7 +37,7 @@ WIDTHS = {"int": 4, "unsigned": 4, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "
           "struct driver_ipc": 64}
 THEIR_WIDTHS = {"int": 4, "unsigned int": 4, "unsigned char": 1, "unsigned short": 2, "size_t": 8, "unsigned long long": 8,
                 "CUdeviceptr": 8, "CUdevice": 4, "CUmemLocation": 8, "CUmemAllocationType": 4,
-                "CUipcMemHandle": 64, "CUstream": 8, "CUcontext": 8,
+                "CUipcMemHandle": 64, "CUmodule": 8, "CUlibrary": 8, "CUstream": 8, "CUcontext": 8,
                 "CUfunction": 8, "CUarray": 8, "CUmipmappedArray": 8, "CUgraphExec": 8, "CUmemoryPool": 8, "cuuint64_t": 8,
                 "CUmemGenericAllocationHandle": 8, "CUexternalMemory": 8, "CUmemAllocationHandleType": 4}
 

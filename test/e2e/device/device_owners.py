@@ -305,10 +305,127 @@ def other_processes_of_the_session_are_owners():
     expect_equal((peak["pid"], peak["moment"]["bytes"]), (first, 24 * MIB), "the first process")
     ((name, (others, _)),) = sum_by_name(peak, "other_processes").items()
     assert name.endswith(f"(pid {second})"), name
-    expect_equal(others, 3 * MIB, "of the second process then")
-    # Its context came into being after the driver's first figure.
-    expect_equal((by_kind(peak)["context"], by_kind(peak)["remainder"]), (CONTEXT, CONTEXT), "contexts")
+    # What it allocated then, and its context, which NVML counts.
+    expect_equal((others, by_kind(peak)["context"], by_kind(peak)["remainder"]), (3 * MIB + CONTEXT, CONTEXT, 0), "contexts")
     expect_equal(peak["driver_bytes"], 24 * MIB + 3 * MIB + 2 * CONTEXT, "of the driver")
+
+
+# Loads code as a module and as a library, before and after it gets memory, and unloads some.
+CODE_LOADED = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+def need(result):
+    if result:
+        sys.exit(f"error {result}")
+need(cuda.cuInit(0))
+context, own, inner, late, library = (ctypes.c_void_p() for _ in range(5))
+need(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+need(cuda.cuCtxSetCurrent(context))
+def load(into):
+    need(cuda.cuModuleLoadData(ctypes.byref(into), b"code"))
+load(own)
+load(inner)
+need(cuda.cuModuleUnload(inner))
+block = ctypes.c_void_p()
+need(cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(5 << 20)))
+load(late)
+need(cuda.cuLibraryLoadData(ctypes.byref(library), b"code", None, None, 0, None, None, 0))
+need(cuda.cuCtxSetLimit(1, ctypes.c_size_t(3 << 20)))
+"""
+MODULE = 9 * MIB
+
+
+@case
+def code_of_modules_is_an_owner_by_who_loaded_it():
+    for faults in ("", "cuptiSubscribe_v2=999@1"):
+        output, truth = record_simulated([sys.executable, "-c", CODE_LOADED], memory=TOTAL, context=CONTEXT, module=MODULE, faults=faults)
+        loaded = [line["bytes"] for line in of_kind(truth, "module")]
+        expect_equal(loaded, [MODULE] * 4, "of the log")
+        end = owners_of(output, "end")
+        expect_equal(sum(bytes for bytes, _ in sum_by_name(end, "code").values()), 3 * MODULE, "code that is loaded")
+        expect_equal(sum(n for _, n in sum_by_name(end, "code").values()), 3, "modules")
+        expect_equal((by_kind(end)["context"], by_kind(end)["remainder"]), (CONTEXT, 0), f"context and remainder: {end['owners']}")
+        expect_equal((end["modules_unmeasured"], end["context_limits"]["printf_bytes"]), (0, 3 << 20), "limits")
+        peak = owners_of(output)  # the allocation: right after it, one module is there
+        expect_equal((by_kind(peak)["code"], by_kind(peak)["context"], by_kind(peak)["remainder"]), (MODULE, CONTEXT, 0), "at the peak")
+        assert "code of modules: " in torsh("peak", output, "--device", "cuda:0"), "on the screen"
+
+
+@case
+def code_that_cannot_be_measured_is_counted():
+    output, _ = record_simulated([sys.executable, "-c", CODE_LOADED], memory=TOTAL, context=CONTEXT, module=MODULE,
+                                 faults="cuMemGetInfo_v2=999@1,cuMemGetInfo_v2=999@2")
+    end = owners_of(output, "end")
+    expect_equal(end["modules_unmeasured"], 1, "modules")
+    assert "1 modules were loaded while" in torsh("peak", output, "--device", "cuda:0", "--at", "end")
+
+
+# Holds memory of the device, says so, and waits until its input ends.
+HOLDER = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, block = ctypes.c_void_p(), ctypes.c_void_p()
+assert not cuda.cuInit(0) and not cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+assert not cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(64 << 20))
+print("holds", flush=True)
+sys.stdin.read()
+"""
+HELD = 64 * MIB
+BESIDE_HOLDER = CODE_LOADED.replace("load(late)", "load(late)\nneed(cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(7 << 20)))")
+
+
+def beside_a_holder(libraries=LIBRARIES, faults="", **settings):
+    """The recording of a program beside a process that is not recorded, and that one's pid."""
+    shared = scratch("shared") / "users"
+    settings = {"memory": TOTAL, "context": CONTEXT, "module": MODULE, "shared": shared, **settings}
+    variables = clean_environment()
+    variables.update({f"SIMCUDA_{name.upper()}": str(value) for name, value in settings.items()})
+    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "LD_PRELOAD": preloaded()})
+    with subprocess.Popen([sys.executable, "-c", HOLDER], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        expect_equal(holder.stdout.readline(), b"holds\n", "of the holder")
+        output, _ = record_simulated([sys.executable, "-c", BESIDE_HOLDER], env={"LD_LIBRARY_PATH": str(libraries)}, faults=faults, **settings)
+        holder.stdin.close()
+        expect_equal(holder.wait(), 0, "status of the holder")
+    return output, holder.pid
+
+
+def expect_holder(report, pid):
+    ((name, (others, _)),) = sum_by_name(report, "other_processes").items()
+    assert name.endswith(f"(pid {pid})"), name
+    expect_equal((others, by_kind(report)["context"], by_kind(report)["remainder"]), (HELD + CONTEXT, CONTEXT, 0), "others")
+    expect_equal(report["users"]["used_bytes"], sum(process["bytes"] for process in report["users"]["processes"]), "used by all")
+    assert pid in [process["pid"] for process in report["users"]["processes"]], report["users"]
+
+
+@case
+def processes_that_are_not_recorded_are_owners_by_nvml():
+    output, pid = beside_a_holder()
+    expect_holder(owners_of(output), pid)
+    expect_holder(owners_of(output, "end"), pid)
+    shown = torsh("peak", output, "--device", "cuda:0")
+    assert f"(pid {pid}) 385 MiB" in shown, shown
+
+
+@case
+def an_old_nvml_lists_them_too():
+    output, pid = beside_a_holder(BUILD / "simcuda/old_nvml")
+    expect_holder(owners_of(output), pid)
+
+
+@case
+def why_others_are_not_known_is_said():
+    nowhere = scratch("nowhere")
+    for reason, arguments in (("libnvidia-ml.so.1 was not found", {"libraries": nowhere}),
+                              ("the driver allows no list of the processes", {"faults": "nvmlDeviceGetComputeRunningProcesses_v3=4"}),
+                              ("the driver allows no access to", {"faults": "nvmlInit_v2=4"}),
+                              ("does not tell how much each process uses", {"hides_processes": 1})):
+        output, _ = beside_a_holder(**arguments)
+        report = owners_of(output, "end")
+        assert reason in report["users_reason"], (reason, report["users_reason"])
+        expect_equal((report["users"], by_kind(report)["other_processes"]), (None, 0), reason)
+        # They are what the driver had beyond what is known: with the context, whose size is a driver's secret.
+        expect_equal((by_kind(report)["context"], by_kind(report)["remainder"]), (HELD + 2 * CONTEXT, 0), reason)
+        assert reason in torsh("peak", output, "--device", "cuda:0"), "on the screen"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,11 @@
 #include <unistd.h>
 
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/device.h"
+#include "test/simcuda/engine/lock.h"
+#include "test/simcuda/engine/log/log.h"
+#include "test/simcuda/engine/memory/memory.h"
+#include "test/simcuda/engine/memory/others.h"
 
 enum {
 	MODULE_MAGIC = 0x4d6f646c,
@@ -26,10 +31,43 @@ enum {
 
 struct drv_module {
 	uint32_t magic, id;
+	struct sim_device *device; /* which has its code; NULL: none */
+	uint64_t offset, bytes;
 	pthread_mutex_t lock; /* guards the functions */
 	struct sim_function **functions;
 	size_t n_functions;
 };
+
+static void take_memory(struct drv_module *module)
+{
+	size_t bytes = (sim_config()->module_bytes + SIM_ALIGNMENT - 1) & -(size_t)SIM_ALIGNMENT;
+	struct sim_context *context;
+
+	if (!bytes || drv_context(&context))
+		return;
+	sim_lock();
+	if (sim_extents_take(&context->device->free_memory, bytes, SIM_ALIGNMENT,
+			     &module->offset)) {
+		module->device = context->device;
+		module->bytes = bytes;
+		sim_memory_left(context->device);
+	}
+	sim_unlock();
+	if (sim_log_is_on())
+		sim_log("{\"kind\":\"module\",\"module\":%u,\"device\":%d,\"bytes\":%lu}",
+			module->id, context->device->ordinal, module->bytes);
+}
+
+static void give_memory(struct drv_module *module)
+{
+	if (!module->device)
+		return;
+	sim_lock();
+	sim_extents_give(&module->device->free_memory, module->offset, module->bytes);
+	sim_memory_left(module->device);
+	sim_unlock();
+	module->device = NULL;
+}
 
 static struct drv_module *make_module(const void *image)
 {
@@ -41,6 +79,7 @@ static struct drv_module *make_module(const void *image)
 	module->magic = MODULE_MAGIC;
 	module->id = ++last_id;
 	pthread_mutex_init(&module->lock, NULL);
+	take_memory(module);
 	if (tracer && tracer->resource && !drv_context(&context))
 		tracer->resource(&(struct sim_resource_event){.what = SIM_MODULE_LOADED,
 							      .context = context,
@@ -56,6 +95,7 @@ static CUresult unload(void *handle)
 	if (!module || module->magic != MODULE_MAGIC)
 		return CUDA_ERROR_INVALID_HANDLE;
 	module->magic = 0;
+	give_memory(module);
 	for (size_t i = 0; i < module->n_functions; i++)
 		module->functions[i]->magic = 0;
 	free(module->functions);

@@ -61,6 +61,8 @@ static const struct variable {
 	{"MEMORY", TYPE_SIZE, &config.device_bytes},
 	{"OTHERS", TYPE_SIZE, &config.other_bytes},
 	{"CONTEXT", TYPE_SIZE, &config.context_bytes},
+	{"MODULE", TYPE_SIZE, &config.module_bytes},
+	{"HIDES_PROCESSES", TYPE_BOOL, &config.hides_processes},
 	{"WORKSPACE", TYPE_SIZE, &config.workspace_bytes},
 	{"SHARED", TYPE_TEXT, &config.shared},
 	{"NAME", TYPE_TEXT, &config.device_name},

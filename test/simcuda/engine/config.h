@@ -27,6 +27,8 @@ struct sim_config {
 	int first_device;
 	size_t device_bytes, other_bytes; /* of each device; of these in use from the beginning */
 	size_t context_bytes; /* that each context takes of its device */
+	size_t module_bytes; /* that the code of each module takes of the context's device */
+	bool hides_processes; /* NVML does not tell how much each process uses */
 	size_t workspace_bytes; /* that a library allocates for each handle or communicator */
 	const char *shared; /* file in which processes write what they use; NULL: none */
 	const char *device_name;

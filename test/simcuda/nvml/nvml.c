@@ -21,6 +21,7 @@ enum result {
 	NVML_UNINITIALIZED = 1,
 	NVML_INVALID_ARGUMENT = 2,
 	NVML_NOT_SUPPORTED = 3,
+	NVML_NO_PERMISSION = 4,
 	NVML_NOT_FOUND = 6,
 	NVML_INSUFFICIENT_SIZE = 7,
 	NVML_DRIVER_NOT_LOADED = 9,
@@ -37,6 +38,13 @@ struct memory_v2 {
 	unsigned long long total, reserved, free, used;
 };
 
+/* nvmlProcessInfo_v1_t */
+struct process_v1 {
+	unsigned pid;
+	unsigned long long used_bytes;
+};
+
+/* nvmlProcessInfo_v2_t, and the third form's */
 struct process {
 	unsigned pid;
 	unsigned long long used_bytes;
@@ -165,13 +173,19 @@ EXPORT enum result nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
 	return NVML_SUCCESS;
 }
 
-static unsigned long long free_bytes(int ordinal)
+/* By all processes. */
+static unsigned long long used_bytes(int ordinal)
 {
-	unsigned long long n = sim_config()->device_bytes;
+	struct sim_user users[SIM_USERS_MAX];
+	unsigned long long n = sim_config()->other_bytes;
+	int n_users;
 
 	sim_lock();
-	if (sim_device(ordinal)->is_open)
-		n = sim_memory_left(sim_device(ordinal));
+	n_users = sim_users_list(ordinal, users);
+	for (int i = 0; i < n_users; i++)
+		n += users[i].bytes;
+	if (n_users < 0 && sim_device(ordinal)->is_open)
+		n = sim_config()->device_bytes - sim_memory_left(sim_device(ordinal));
 	sim_unlock();
 	return n;
 }
@@ -184,8 +198,8 @@ EXPORT enum result nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
 	if (fails || (result = device_of(device, &ordinal)))
 		return (enum result)result;
 	memory->total = sim_config()->device_bytes;
-	memory->free = free_bytes(ordinal);
-	memory->used = memory->total - memory->free;
+	memory->used = used_bytes(ordinal);
+	memory->free = memory->total - memory->used;
 	return NVML_SUCCESS;
 }
 
@@ -203,29 +217,67 @@ EXPORT enum result nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *me
 	return NVML_SUCCESS;
 }
 
-/* This process alone: others have simulations of their own. */
-EXPORT enum result nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n,
-							   struct process *processes)
+/* This process alone without SIMCUDA_SHARED: others have simulations of their own. */
+static enum result list(void *device, unsigned *n, struct sim_user users[SIM_USERS_MAX])
 {
-	int ordinal;
 	unsigned room = *n;
+	int ordinal, n_users;
 	enum result result = device_of(device, &ordinal);
 
 	if (result)
 		return result;
-	*n = 1;
-	if (!room)
-		return NVML_INSUFFICIENT_SIZE;
-	processes[0] = (struct process){(unsigned)getpid(),
-					sim_config()->device_bytes - free_bytes(ordinal),
-					UINT32_MAX, UINT32_MAX};
+	sim_lock();
+	n_users = sim_users_list(ordinal, users);
+	if (n_users < 0 && sim_device(ordinal)->is_open) {
+		users[0] =
+			(struct sim_user){getpid(), sim_config()->device_bytes -
+							    sim_memory_left(sim_device(ordinal))};
+		n_users = 1;
+	}
+	sim_unlock();
+	*n = n_users < 0 ? 0 : (unsigned)n_users;
+	for (unsigned i = 0; i < *n; i++) {
+		if (sim_config()->hides_processes)
+			users[i].bytes = UINT64_MAX;
+	}
+	return *n > room ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+#ifndef SIM_NVML_OLD
+EXPORT enum result nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n,
+							   struct process *processes)
+{
+	ENTER(nvmlDeviceGetComputeRunningProcesses_v3);
+	struct sim_user users[SIM_USERS_MAX];
+
+	if (fails || (result = list(device, n, users)))
+		return (enum result)result;
+	for (unsigned i = 0; i < *n; i++)
+		processes[i] = (struct process){(unsigned)users[i].pid, users[i].bytes, UINT32_MAX,
+						UINT32_MAX};
 	return NVML_SUCCESS;
 }
 
-EXPORT enum result nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n,
-							struct process *processes)
+/* Nobody draws. */
+EXPORT enum result nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n,
+							    struct process *processes)
 {
-	return nvmlDeviceGetComputeRunningProcesses_v3(device, n, processes);
+	int ordinal;
+
+	*n = 0;
+	return device_of(device, &ordinal);
+}
+#endif
+
+EXPORT enum result nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n,
+							struct process_v1 *processes)
+{
+	struct sim_user users[SIM_USERS_MAX];
+	enum result result = list(device, n, users);
+
+	for (unsigned i = 0; !result && i < *n; i++)
+		processes[i] = (struct process_v1){(unsigned)users[i].pid, users[i].bytes};
+	return result;
 }
 
 EXPORT enum result nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)

@@ -8,6 +8,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/device/owners/device_users.h"
 #include "tools/device/owners/driver_figure.h"
 #include "tools/device/owners/owners_pass.h"
 #include "tools/device/owners/stack_evidence.h"
@@ -241,6 +242,20 @@ double torsh_free_blocks_fragmentation(const struct free_blocks *blocks)
 	return blocks->bytes ? 1 - (double)blocks->largest_bytes / (double)blocks->bytes : 0;
 }
 
+/* What the driver keeps for the stacks of all threads that can be on the device at once. */
+static uint64_t local_bytes(const struct owners_request *request,
+			    const struct event_device_limits *limits)
+{
+	const struct prepass_process *of =
+		torsh_prepass_of(request->memory->prepass, request->process->process);
+	const struct event_device *device =
+		of ? torsh_device_list_find(&of->devices, limits->device) : NULL;
+
+	return device ? limits->stack_bytes * device->multiprocessors *
+				device->multiprocessor_warps * device->warp_threads
+		      : 0;
+}
+
 void torsh_device_owners_collect(struct device_owners *owners, const struct owners_request *request)
 {
 	struct owners_pass pass;
@@ -252,7 +267,13 @@ void torsh_device_owners_collect(struct device_owners *owners, const struct owne
 	find_tensors(owners, &pass);
 	owners->has_framework = request->process->places[request->place].has_framework;
 	owners->growth = pass.growth;
-	torsh_driver_figure_put(owners, request, &pass.revisit.blocks.scopes[request->place]);
+	torsh_driver_figure_put(owners, request, &pass.revisit.blocks.scopes[request->place],
+				&pass.code);
+	owners->limits = pass.limits;
+	owners->local_bytes = local_bytes(request, &pass.limits);
+	owners->users = torsh_device_users_at(
+		request, owners->has_driver ? owners->driver_ns : owners->at_ns,
+		&owners->users_reason);
 	torsh_owners_pass_free(&pass);
 	whole = (int64_t)(owners->has_driver ? owners->driver_bytes : owners->live_bytes);
 	torsh_device_owners_put(owners, OWNER_REMAINDER, NULL,

@@ -7,8 +7,10 @@
  * allocated: OWNER_REMAINDER is the difference, with its sign.
  *
  * The driver's figure is of that moment if no call changed the memory between both, or if as much
- * was alive. Contexts, and processes that were not recorded, are what the driver's first figure has
- * beyond the memory that is known at its time; what it has more later is in the remainder.
+ * was alive. Other processes are those that NVML lists, near that time; code is what the driver had
+ * less after a module was loaded. The context, and programs that nobody lists, are what the
+ * driver's first figure has beyond the memory that is known at its time; what it has more later is
+ * in the remainder.
  */
 #ifndef TORSH_DEVICE_OWNERS_DEVICE_OWNERS_H
 #define TORSH_DEVICE_OWNERS_DEVICE_OWNERS_H
@@ -40,6 +42,11 @@ struct device_owners {
 	const char *driver_reason; /* why it is unknown */
 	struct device_owner *items; /* by kind, then the largest first */
 	size_t n, n_room;
+	const struct recorded_device_use *users; /* by NVML, near driver_ns; NULL: none */
+	const char *users_reason; /* why not */
+	uint64_t n_modules_unmeasured;
+	struct event_device_limits limits; /* of the context; 0: not known */
+	uint64_t local_bytes; /* the stacks of all threads that the device can run; 0: not known */
 	bool has_framework;
 	struct free_blocks cache; /* without private pools */
 	struct cache_growth growth;

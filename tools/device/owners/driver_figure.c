@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/device/owners/driver_figure.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-#define NAME_BYTES 1024
+#include "tools/device/owners/device_users.h"
+#include "tools/device/owners/loaded_code.h"
 
 static uint64_t used_bytes(const struct device_room *room)
 {
@@ -51,63 +49,27 @@ static uint64_t free_of_graphs(const struct event_device_room *said)
 	return said->has_graphs ? beyond(said->graphs_reserved, said->graphs_used) : 0;
 }
 
-static uint64_t level_at(const struct device_location *place, uint64_t at_ns)
+static void put_code(struct device_owners *owners, const struct owners_request *request,
+		     const struct device_room *room, const struct loaded_code *code)
 {
-	uint64_t bytes = 0;
+	for (size_t i = 0; i < code->n; i++) {
+		const struct loaded_module *module = &code->items[i];
 
-	for (size_t i = 0; i < place->n_levels && place->levels[i].at_ns <= at_ns; i++)
-		bytes = place->levels[i].bytes;
-	return bytes;
-}
-
-static bool is_own(const struct device_part *part, const struct owners_request *request)
-{
-	return part->process == request->process && part->place == request->place;
-}
-
-/* Returns the device that the process shares with others; NULL: with none of the session. */
-static const struct shared_device *find_shared(const struct shared_devices *shared,
-					       const struct owners_request *request)
-{
-	for (size_t i = 0; i < shared->n; i++) {
-		for (size_t k = 0; k < shared->items[i].n_parts; k++) {
-			if (is_own(&shared->items[i].parts[k], request))
-				return &shared->items[i];
-		}
-	}
-	return NULL;
-}
-
-/* Returns what others of the session had at that time; owners: put them there, unless NULL. */
-static uint64_t sum_others(const struct shared_device *device, const struct owners_request *request,
-			   uint64_t at_ns, struct device_owners *owners)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; device && i < device->n_parts; i++) {
-		const struct device_part *part = &device->parts[i];
-		const struct recorded_process *process = part->process->process;
-		uint64_t bytes = level_at(&part->process->places[part->place], at_ns);
-		char name[NAME_BYTES];
-
-		if (is_own(part, request))
+		/* The driver's figure may be an earlier one, with as much allocated. */
+		if (module->at_ns > room->at_ns)
 			continue;
-		sum += bytes;
-		snprintf(name, sizeof(name), "%s (pid %" PRIu32 ")",
-			 torsh_recording_program_name(process), process->pid);
-		if (owners)
-			torsh_device_owners_put(owners, OWNER_OTHER_PROCESSES, name, (int64_t)bytes,
-						0);
+		owners->n_modules_unmeasured += !module->is_measured;
+		torsh_device_owners_put(owners, OWNER_CODE,
+					torsh_loaded_module_name(request->process->process,
+								 module->stack, request->symbols),
+					(int64_t)module->bytes, 1);
 	}
-	return sum;
 }
 
 static void put_room(struct device_owners *owners, const struct owners_request *request,
-		     const struct device_room *room)
+		     const struct device_room *room, const struct loaded_code *code)
 {
 	const struct device_room *first = request->process->places[request->place].rooms;
-	const struct shared_device *device;
-	struct shared_devices shared;
 	uint64_t known_bytes;
 
 	owners->has_driver = true;
@@ -117,26 +79,25 @@ static void put_room(struct device_owners *owners, const struct owners_request *
 				(int64_t)free_in_pools(&room->said), 0);
 	torsh_device_owners_put(owners, OWNER_POOL, "graph memory",
 				(int64_t)free_of_graphs(&room->said), 0);
-	torsh_shared_devices_find(&shared, request->memory);
-	device = find_shared(&shared, request);
-	sum_others(device, request, room->at_ns, owners);
+	put_code(owners, request, room, code);
+	torsh_device_users_sum(request, room->at_ns, owners);
 	known_bytes = first->live_bytes + free_in_pools(&first->said) +
 		      free_of_graphs(&first->said) +
-		      sum_others(device, request, first->at_ns, NULL);
+		      torsh_device_users_sum(request, first->at_ns, NULL) +
+		      torsh_loaded_code_bytes(code, first->at_ns);
 	if (used_bytes(first) > known_bytes)
 		torsh_device_owners_put(owners, OWNER_CONTEXT, NULL,
 					(int64_t)(used_bytes(first) - known_bytes), 0);
-	torsh_shared_devices_free(&shared);
 }
 
 void torsh_driver_figure_put(struct device_owners *owners, const struct owners_request *request,
-			     const struct device_scope *scope)
+			     const struct device_scope *scope, const struct loaded_code *code)
 {
 	const struct device_location *place = &request->process->places[request->place];
 	const struct device_room *room = scope ? find_room(place, scope, request->at.at_ns) : NULL;
 
 	if (room)
-		put_room(owners, request, room);
+		put_room(owners, request, room, code);
 	else if (!place->n_rooms)
 		owners->driver_reason = "the driver was not queried while the device was in use";
 	else

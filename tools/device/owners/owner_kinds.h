@@ -18,7 +18,8 @@
 	OWNER(GRAPH_POOL, graph_pool, "reserved for CUDA graphs and free")          \
 	OWNER(DIRECT, direct, "allocations of the program")                         \
 	OWNER(POOL, pool, "reserved by CUDA's own pool and free")                   \
-	OWNER(OTHER_PROCESSES, other_processes, "other processes of the session")   \
+	OWNER(CODE, code, "code of modules")                                        \
+	OWNER(OTHER_PROCESSES, other_processes, "other processes")                  \
 	OWNER(CONTEXT, context, "the context, and programs that were not recorded") \
 	OWNER(REMAINDER, remainder, "the rest of the driver's figure: code, rounding")
 

@@ -56,6 +56,11 @@ static void see_tensor(struct owners_pass *pass, const struct timeline_event *ev
 	pass->new_segment = NO_SEGMENT;
 }
 
+static uint32_t device_of(const struct owners_pass *pass)
+{
+	return pass->request->process->blocks.scopes[pass->request->place].device;
+}
+
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
@@ -66,6 +71,9 @@ static void see_event(void *context, const struct recorded_process *process,
 
 	if (torsh_device_revisit_is_over(&pass->revisit, event))
 		return;
+	torsh_loaded_code_take(&pass->code, event, device_of(pass));
+	if (id == EVENT_DEVICE_LIMITS && event->event.device_limits.device == device_of(pass))
+		pass->limits = event->event.device_limits;
 	if (id == EVENT_TENSOR)
 		see_tensor(pass, event);
 	torsh_device_revisit_take(&pass->revisit, process, event, innermost);
@@ -88,4 +96,5 @@ void torsh_owners_pass_free(struct owners_pass *pass)
 {
 	torsh_device_revisit_destroy(&pass->revisit);
 	torsh_captures_free(&pass->captures);
+	torsh_loaded_code_free(&pass->code);
 }

@@ -6,12 +6,15 @@
 #include "tools/device/memory/device_revisit.h"
 #include "tools/device/owners/captures.h"
 #include "tools/device/owners/device_owners.h"
+#include "tools/device/owners/loaded_code.h"
 
 struct owners_pass {
 	const struct owners_request *request;
 	struct device_revisit revisit;
 	struct captures captures;
 	struct cache_growth growth;
+	struct loaded_code code;
+	struct event_device_limits limits; /* of the context; 0: not known */
 	uint64_t new_segment; /* ordinal of a block that the allocator may just have reserved */
 	uint32_t new_thread;
 };

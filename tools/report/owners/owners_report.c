@@ -40,6 +40,47 @@ static void emit_growth(struct json_writer *json, const struct cache_growth *gro
 	torsh_json_end_object(json);
 }
 
+static void emit_users(struct json_writer *json, const struct device_owners *owners)
+{
+	const struct recorded_device_use *use = owners->users;
+
+	torsh_json_put_text(json, "users_reason", owners->users_reason);
+	if (!use) {
+		torsh_json_put_null(json, "users");
+		return;
+	}
+	torsh_json_begin_object(json, "users");
+	torsh_json_put_u64(json, "at_ns", use->end_ns);
+	torsh_json_put_known(json, "total_bytes", use->has_memory, use->total_bytes);
+	torsh_json_put_known(json, "used_bytes", use->has_memory, use->used_bytes);
+	torsh_json_begin_array(json, "processes");
+	for (size_t i = 0; i < use->n_users; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "pid", use->users[i].pid);
+		torsh_json_put_text(json, "name", use->users[i].name);
+		torsh_json_put_u64(json, "bytes", use->users[i].bytes);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
+static void emit_limits(struct json_writer *json, const struct device_owners *owners)
+{
+	const struct event_device_limits *limits = &owners->limits;
+
+	if (!limits->stack_bytes && !limits->printf_bytes && !limits->heap_bytes) {
+		torsh_json_put_null(json, "context_limits");
+		return;
+	}
+	torsh_json_begin_object(json, "context_limits");
+	torsh_json_put_u64(json, "stack_bytes", limits->stack_bytes);
+	torsh_json_put_known(json, "local_bytes", owners->local_bytes, owners->local_bytes);
+	torsh_json_put_u64(json, "printf_bytes", limits->printf_bytes);
+	torsh_json_put_u64(json, "heap_bytes", limits->heap_bytes);
+	torsh_json_end_object(json);
+}
+
 void torsh_owners_json(struct json_writer *json, const struct device_owners *owners)
 {
 	torsh_json_put_known(json, "driver_bytes", owners->has_driver, owners->driver_bytes);
@@ -49,6 +90,9 @@ void torsh_owners_json(struct json_writer *json, const struct device_owners *own
 	for (size_t i = 0; i < owners->n; i++)
 		emit_owner(json, &owners->items[i]);
 	torsh_json_end_array(json);
+	emit_users(json, owners);
+	emit_limits(json, owners);
+	torsh_json_put_u64(json, "modules_unmeasured", owners->n_modules_unmeasured);
 	if (!owners->has_framework) {
 		torsh_json_put_null(json, "cache");
 		return;
@@ -155,7 +199,7 @@ static void print_kind(FILE *out, const struct device_owners *owners, enum owner
 
 void torsh_owners_text(FILE *out, const struct device_owners *owners, int indent)
 {
-	char bytes[SIZE_TEXT_BYTES];
+	char bytes[SIZE_TEXT_BYTES], texts[2][SIZE_TEXT_BYTES];
 
 	if (owners->has_driver)
 		fprintf(out, "%*sowners of all that the driver counts as used: %s\n", indent, "",
@@ -165,4 +209,20 @@ void torsh_owners_text(FILE *out, const struct device_owners *owners, int indent
 			torsh_size_exact(owners->live_bytes, bytes), owners->driver_reason);
 	for (int kind = 0; kind < N_OWNER_KINDS; kind++)
 		print_kind(out, owners, (enum owner_kind)kind, indent);
+	if (owners->users_reason && owners->has_driver)
+		fprintf(out, "%*sother processes are those of the session: %s\n", indent, "",
+			owners->users_reason);
+	if (owners->n_modules_unmeasured)
+		fprintf(out,
+			"%*s%" PRIu64
+			" modules were loaded while other threads changed the memory, or "
+			"the driver could not be queried: their code is in other lines\n",
+			indent, "", owners->n_modules_unmeasured);
+	if (owners->local_bytes)
+		fprintf(out,
+			"%*sthe context may use %s for stacks, %s for printf, %s for malloc of "
+			"kernels\n",
+			indent, "", torsh_size_human(owners->local_bytes, bytes),
+			torsh_size_human(owners->limits.printf_bytes, texts[0]),
+			torsh_size_human(owners->limits.heap_bytes, texts[1]));
 }

@@ -144,6 +144,7 @@ struct process_state {
 	bool has_device_memory;
 	struct device_sum devices;
 	bool has_operators, has_devices; /* it ran operators, it launched work of devices */
+	bool has_asked_driver; /* for a device's memory, since the drain cleared it */
 	uint32_t device_thread; /* of the latest change */
 	uint32_t world_rank,
 		world_size; /* of torch.distributed's default group; rank + 1, 0: none */

@@ -47,6 +47,8 @@ static bool is_with_stack(const struct event *event)
 		return event->graph_node.flags & CALL_HAS_STACK;
 	case EVENT_GRAPH_MEMORY:
 		return !event->graph_memory.is_free;
+	case EVENT_DEVICE_CODE:
+		return !event->device_code.is_unload;
 	case EVENT_DEVICE_ALLOC:
 	case EVENT_DEVICE_REFUSED:
 	case EVENT_PYTHON_GC:
@@ -104,6 +106,7 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 		torsh_tensor_reads_forget(&state->reads, event->tensor.address);
 	if (event->id == EVENT_TENSOR)
 		mark_tensor(state, &event->tensor);
+	state->has_asked_driver = state->has_asked_driver || event->id == EVENT_DEVICE_ROOM;
 	if (event->id == EVENT_DEVICE_REFUSED)
 		note_refusal(state, &event->device_refused);
 	if (event->id == EVENT_PROCESS_GROUP && event->process_group.is_world) {

@@ -13,7 +13,7 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/device.h"
 
-enum { MAX_PROCESSES = 64, MAX_DEVICES = 16 };
+enum { MAX_PROCESSES = SIM_USERS_MAX, MAX_DEVICES = 16 };
 
 struct users {
 	struct user {
@@ -56,9 +56,10 @@ static bool has_ended(int pid)
 	return kill(pid, 0) && errno == ESRCH;
 }
 
+static struct users *users;
+
 uint64_t sim_memory_left(const struct sim_device *device)
 {
-	static struct users *users;
 	uint64_t left = device->free_memory.free_bytes, others = 0;
 	int number = sim_config()->first_device + device->ordinal;
 
@@ -76,4 +77,22 @@ uint64_t sim_memory_left(const struct sim_device *device)
 			others += users->items[i].bytes[number];
 	}
 	return left > others ? left - others : 0;
+}
+
+int sim_users_list(int ordinal, struct sim_user found[SIM_USERS_MAX])
+{
+	int number = sim_config()->first_device + ordinal, n = 0;
+
+	if (!sim_config()->shared || number >= MAX_DEVICES)
+		return -1;
+	if (!users)
+		users = open_users();
+	for (int i = 0; i < MAX_PROCESSES; i++) {
+		int pid = users->items[i].pid;
+		uint64_t bytes = users->items[i].bytes[number];
+
+		if (pid && bytes && !has_ended(pid))
+			found[n++] = (struct sim_user){pid, bytes};
+	}
+	return n;
 }

@@ -16,4 +16,18 @@ struct sim_device;
  */
 uint64_t sim_memory_left(const struct sim_device *device);
 
+/* A process that uses a device, and how much of it. */
+struct sim_user {
+	int pid;
+	uint64_t bytes;
+};
+
+enum { SIM_USERS_MAX = 64 };
+
+/*
+ * List the living processes that use the device with that number, this one only if it does. Returns
+ * how many, or -1 without SIMCUDA_SHARED. With the lock.
+ */
+int sim_users_list(int ordinal, struct sim_user users[SIM_USERS_MAX]);
+
 #endif

@@ -16,6 +16,7 @@
 #include "tools/writer/output/symbol_book.h"
 
 struct flight;
+struct nvml_use;
 struct unfollowed;
 
 /* How much of a target has been written. */
@@ -48,6 +49,10 @@ struct rows_session {
 
 /* Write the session's row; repeated whenever it changes. */
 void torsh_rows_session(struct recording_file *file, const struct rows_session *session);
+
+/* Who used a device: a row that is added. Times in *use become those of the session. */
+void torsh_rows_device_use(struct recording_file *file, const struct nvml_use *use,
+			   uint64_t begin_ns, uint64_t end_ns);
 
 /* Write only the process's row, as soon as it is known. */
 void torsh_rows_process(struct recording_file *file, const struct target *target);

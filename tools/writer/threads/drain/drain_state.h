@@ -65,6 +65,8 @@ struct drain {
 	struct pace pace;
 	struct residency_pace residency_pace;
 	struct census_pace census_pace;
+	struct device_users *device_users; /* NULL: no driver was queried, or it failed to start */
+	bool has_device_users; /* that was tried */
 	uint64_t next_memory_check_ns;
 	/* the number of the first process while it waits at its exit; 0: it does not */
 	uint32_t exiting;
@@ -118,6 +120,12 @@ void torsh_drain_check_judged(struct drain *drain, struct target *target);
  * the first process.
  */
 void torsh_drain_check_exit_wait(struct drain *drain, struct target *target);
+
+/* Have others look who uses the devices, if the target queried the driver. */
+void torsh_drain_check_devices(struct drain *drain, struct target *target);
+
+/* Write what they found. is_end: wait for the last look. */
+void torsh_drain_write_devices(struct drain *drain, bool is_end);
 
 /* Account for the target's resident memory if that is due. */
 void torsh_drain_check_residency(struct drain *drain, struct target *target, uint64_t now_ns);

@@ -19,4 +19,5 @@ const struct callbacks torsh_callbacks = {
 	.device_used = torsh_cuda_first_work,
 	.device_client_subscribes = torsh_cuda_before_client,
 	.may_call_driver = torsh_cuda_may_call,
+	.may_call_driver_at_call = torsh_cuda_may_call_at_call,
 };

@@ -37,6 +37,10 @@ struct callbacks {
 	 * not ending.
 	 */
 	bool (*may_call_driver)(void);
+	/*
+	 * The same where a driver call of the program's begins or has just returned on this thread.
+	 */
+	bool (*may_call_driver_at_call)(void);
 };
 
 extern const struct callbacks torsh_callbacks;

@@ -130,7 +130,9 @@ static void query_limits(int device, struct event_device_limits *limits)
 					       .heap_bytes = heap};
 }
 
-/* In a context of the device. Returns 0 or a CUresult. limits: stay 0 if unknown; NULL: not wanted. */
+/*
+ * In a context of the device. Returns 0 or a CUresult. limits: stay 0 if unknown; NULL: not wanted.
+ */
 static int query_context(int device, bool has_pools, struct event_device_room *info,
 			 struct event_device_limits *limits)
 {
@@ -213,7 +215,7 @@ int torsh_cuda_memory_info_query(uint32_t device, bool is_of_pool, struct event_
 
 int torsh_cuda_memory_info_query_at_call(uint32_t device, struct event_device_room *info)
 {
-	return query(torsh_cuda_may_call_at_call(), device, 0, info, NULL);
+	return query(torsh_callbacks.may_call_driver_at_call(), device, 0, info, NULL);
 }
 
 /* Send limits that differ from those that were sent last. Racing threads may both send them. */

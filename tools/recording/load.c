@@ -160,6 +160,8 @@ static void load_usage(struct recorded_usage *usage, const Torsh__Usage *row)
 		.sampled_ns = row->sampled_ns,
 		.oversubscribed_ns = row->oversubscribed_ns,
 		.runnable_ns = row->runnable_ns,
+		.has_cpu_wait = row->has_cpu_wait_ns,
+		.cpu_wait_ns = row->cpu_wait_ns,
 	};
 }
 

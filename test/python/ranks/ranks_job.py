@@ -26,6 +26,21 @@ def until_late(work):
         work()
 
 
+def compute_alike(rounds=400000):
+    """As much on each rank, whatever it takes: some 10 ms where a CPU is free."""
+    for _ in range(rounds):
+        pass
+
+
+def crowd(others=6):
+    """From here on the rank has one CPU, on which others run all the time, until it ends."""
+    cpu = {max(os.sched_getaffinity(0))}
+    os.sched_setaffinity(0, cpu)
+    spin = f"import os\nos.sched_setaffinity(0, {cpu})\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+    bare = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return [subprocess.Popen([sys.executable, "-c", spin], env={**bare, "TORSH_PROFILER_ENABLED": "0"}) for _ in range(others)]
+
+
 def touch_pages(bytes_=b"1" * (4 << 20)):
     with mmap.mmap(-1, len(bytes_), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as area:
         area.madvise(mmap.MADV_NOHUGEPAGE)  # else a few faults bring all of it
@@ -75,6 +90,9 @@ def train(folder, rank, steps, kind):
         torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     late, large = lateness(kind, torch)
+    if kind in ("crowded", "even"):
+        late = compute_alike
+    crowding = crowd() if kind == "crowded" else []
     gc.disable()  # an automatic collection would be another rank's lateness
     began, small = [], torch.ones(10, 10)
     for batch in batches(torch, steps, kind == "data"):
@@ -90,6 +108,11 @@ def train(folder, rank, steps, kind):
     dist.barrier()
     with open(f"{folder}/{rank}.json", "w", encoding="utf-8") as file:
         json.dump(began, file)
+    with open("/proc/self/schedstat", encoding="utf-8") as stat, open(f"{folder}/{rank}.waited", "w", encoding="utf-8") as file:
+        file.write(stat.read().split()[1])  # ns
+    for other in crowding:
+        other.kill()
+        other.wait()
     dist.destroy_process_group()
 
 
@@ -97,7 +120,8 @@ def main():
     folder, world, steps, *late = sys.argv[1:]
     if "RANK" in os.environ:
         rank = int(os.environ["RANK"])
-        return train(folder, rank, int(steps), late[0] if late and int(late[1]) == rank else None)
+        others = "even" if late and late[0] == "crowded" else None
+        return train(folder, rank, int(steps), late[0] if late and int(late[1]) == rank else others)
     ranks = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:]],
                               env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": world,
                                    "OMP_NUM_THREADS": "1"}) for rank in range(int(world))]

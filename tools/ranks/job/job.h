@@ -93,6 +93,7 @@ enum job_cause_kind {
 	CAUSE_DEVICE,
 	CAUSE_ALLOCATION,
 	CAUSE_PAGE_FAULTS,
+	CAUSE_CPU_WAIT, /* others ran on its CPUs, or its cgroup's quota was used up */
 	N_JOB_CAUSES
 };
 

@@ -23,7 +23,7 @@
 
 const char *const torsh_job_cause_names[N_JOB_CAUSES] = {
 	"data_loading", "garbage_collection", "more_compute", "slow_compute", "python",
-	"device",	"allocation",	      "page_faults"};
+	"device",	"allocation",	      "page_faults",  "cpu_wait"};
 
 const char *const torsh_job_cause_texts[N_JOB_CAUSES] = {
 	"it waits for data longer",
@@ -34,6 +34,7 @@ const char *const torsh_job_cause_texts[N_JOB_CAUSES] = {
 	"its device begins collectives later",
 	"it allocates more",
 	"it touches more new memory",
+	"it waits for a CPU: others run there, or its quota is used up",
 };
 
 /* Sums over the calls that the straggler was last in: its own, and the others' medians. */
@@ -138,7 +139,8 @@ static enum job_cause_kind refine(const struct job *job, const struct job_stragg
 		double ns;
 		const char *what;
 	} counts[] = {{FOLD_TOTAL_minor_faults, CAUSE_PAGE_FAULTS, FAULT_NS, "page faults"},
-		      {FOLD_TOTAL_allocs, CAUSE_ALLOCATION, ALLOCATION_NS, "allocations"}};
+		      {FOLD_TOTAL_allocs, CAUSE_ALLOCATION, ALLOCATION_NS, "allocations"},
+		      {FOLD_TOTAL_cpu_wait_ns, CAUSE_CPU_WAIT, 1, NULL}};
 	/* The excess is of the calls that it was last in; the counts are of the whole run. */
 	double all_ns = excess_ns * (double)job->n_collectives / (double)job->n_ranks /
 			(double)(straggler->compared ? straggler->compared : 1);
@@ -156,9 +158,15 @@ static enum job_cause_kind refine(const struct job *job, const struct job_stragg
 		best = ((double)value - others) * counts[i].ns / all_ns;
 		kind = counts[i].kind;
 		free(*evidence);
-		*evidence = torsh_need_text("%s %s instead of %s in the whole run",
-					    torsh_size_grouped(value, own), counts[i].what,
-					    torsh_size_grouped((uint64_t)others, other));
+		*evidence =
+			counts[i].total == FOLD_TOTAL_cpu_wait_ns
+				? torsh_need_text("runnable without a CPU for %s instead of %s in "
+						  "the whole run",
+						  torsh_size_duration(value, own),
+						  torsh_size_duration((uint64_t)others, other))
+				: torsh_need_text("%s %s instead of %s in the whole run",
+						  torsh_size_grouped(value, own), counts[i].what,
+						  torsh_size_grouped((uint64_t)others, other));
 	}
 	return kind;
 }

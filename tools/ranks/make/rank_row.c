@@ -291,6 +291,7 @@ static void add_totals(Torsh__FoldRank *row, const struct recorded_process *proc
 	put_total(row, FOLD_TOTAL_minor_faults, usage->is_there, usage->minor_faults);
 	put_total(row, FOLD_TOTAL_major_faults, usage->is_there, usage->major_faults);
 	put_total(row, FOLD_TOTAL_oversubscribed_ns, usage->is_there, usage->oversubscribed_ns);
+	put_total(row, FOLD_TOTAL_cpu_wait_ns, usage->has_cpu_wait, usage->cpu_wait_ns);
 	put_total(row, FOLD_TOTAL_rss_peak_bytes, process->has_rss_peak, process->rss_peak_bytes);
 	put_total(row, FOLD_TOTAL_tensor_peak_bytes, sums->tensor_peak_bytes > 0,
 		  sums->tensor_peak_bytes);

@@ -357,6 +357,36 @@ uint32_t torsh_process_runnable(pid_t pid)
 	return n;
 }
 
+uint64_t torsh_process_cpu_wait(pid_t pid, uint32_t *n_threads)
+{
+	char path[64];
+	struct dirent *entry;
+	uint64_t sum = 0;
+	DIR *tasks;
+
+	*n_threads = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		unsigned long long ran_ns, waited_ns;
+		FILE *file;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/schedstat", (int)pid,
+			 entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%llu %llu", &ran_ns, &waited_ns) == 2 && ++*n_threads)
+			sum += waited_ns;
+		fclose(file);
+	}
+	if (tasks)
+		closedir(tasks);
+	return *n_threads ? sum + 1 : 0;
+}
+
 /* Returns the last number in a zombie's stat. */
 static int read_zombie_status(int stat_fd, int *status)
 {

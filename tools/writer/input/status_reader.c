@@ -42,7 +42,7 @@ static void read_status(struct target *target)
 		return;
 	atomic_store_explicit(&target->exit_peak_bytes, status.rss_peak_bytes,
 			      memory_order_relaxed);
-	torsh_process_usage_exit(&target->usage, target->stat_fd);
+	torsh_process_usage_exit(&target->usage, target->pid, target->stat_fd);
 }
 
 /* Returns the number of requests that were answered so far. */

@@ -48,7 +48,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->status_fd = pidfd < 0 ? -1 : torsh_process_open_status(pid);
 	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);
 	target->parent_pid = parent_pid(target);
-	torsh_process_usage_start(&target->usage, target->stat_fd);
+	torsh_process_usage_start(&target->usage, target->pid, target->stat_fd);
 	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
 	target->consumers = torsh_memory_new(target->view.n_slots, sizeof(*target->consumers));
 	target->lsan = torsh_memory_new(1, sizeof(*target->lsan));

@@ -40,11 +40,17 @@ static uint32_t count_cpus(const struct process_status *status)
 	return quota && quota < n ? quota : n;
 }
 
-void torsh_process_usage_start(struct process_usage *usage, int stat_fd)
+/* A look at n threads costs some 10 us each: no more than a percent. */
+#define WAIT_EVERY_NS 100000000u
+#define WAIT_NS_PER_THREAD 1000000u
+
+void torsh_process_usage_start(struct process_usage *usage, pid_t pid, int stat_fd)
 {
 	struct process_counts counts;
+	uint32_t n;
 
 	*usage = (struct process_usage){0};
+	usage->wait_before = torsh_process_cpu_wait(pid, &n);
 	if (!torsh_process_read_counts(stat_fd, &counts))
 		usage->before = (struct process_faults){.minor = counts.minor_faults,
 							.major = counts.major_faults};
@@ -71,6 +77,19 @@ static void sample_threads(struct process_usage *usage, pid_t pid, uint32_t n_th
 	usage->runnable_ns += ns * n_runnable;
 }
 
+static void sample_wait(struct process_usage *usage, pid_t pid, uint64_t now_ns)
+{
+	uint64_t wait;
+	uint32_t n;
+
+	if (now_ns < usage->next_wait_ns)
+		return;
+	wait = torsh_process_cpu_wait(pid, &n);
+	if (wait > usage->wait_ns) /* less: threads ended */
+		usage->wait_ns = wait;
+	usage->next_wait_ns = now_ns + WAIT_EVERY_NS + (uint64_t)n * WAIT_NS_PER_THREAD;
+}
+
 void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat_fd,
 				const struct process_status *status, uint64_t now_ns)
 {
@@ -88,16 +107,7 @@ void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat
 		usage->cpus_ns = now_ns;
 	}
 	sample_threads(usage, pid, counts.n_threads, now_ns);
-}
-
-void torsh_process_usage_exit(struct process_usage *usage, int stat_fd)
-{
-	struct process_counts counts;
-
-	if (torsh_process_read_counts(stat_fd, &counts))
-		return;
-	atomic_store_explicit(&usage->exit_minor, counts.minor_faults, memory_order_relaxed);
-	atomic_store_explicit(&usage->exit_major, counts.major_faults, memory_order_relaxed);
+	sample_wait(usage, pid, now_ns);
 }
 
 static uint64_t later(uint64_t at_exit, uint64_t last, uint64_t before)
@@ -105,6 +115,28 @@ static uint64_t later(uint64_t at_exit, uint64_t last, uint64_t before)
 	uint64_t n = at_exit > last ? at_exit : last;
 
 	return n > before ? n - before : 0;
+}
+
+bool torsh_process_usage_wait(const struct process_usage *usage, uint64_t *ns)
+{
+	uint64_t wait = atomic_load_explicit(&usage->exit_wait, memory_order_relaxed);
+
+	wait = wait > usage->wait_ns ? wait : usage->wait_ns;
+	*ns = later(wait, 0, usage->wait_before);
+	return wait != 0;
+}
+
+void torsh_process_usage_exit(struct process_usage *usage, pid_t pid, int stat_fd)
+{
+	struct process_counts counts;
+	uint32_t n;
+
+	atomic_store_explicit(&usage->exit_wait, torsh_process_cpu_wait(pid, &n),
+			      memory_order_relaxed);
+	if (torsh_process_read_counts(stat_fd, &counts))
+		return;
+	atomic_store_explicit(&usage->exit_minor, counts.minor_faults, memory_order_relaxed);
+	atomic_store_explicit(&usage->exit_major, counts.major_faults, memory_order_relaxed);
 }
 
 struct process_faults torsh_process_usage_faults(const struct process_usage *usage)

@@ -25,6 +25,12 @@ struct process_usage {
 	uint64_t swap_peak_bytes;
 	uint32_t n_cpus; /* that the process may use; 0: unknown */
 	uint64_t cpus_ns; /* when they were counted */
+	/*
+	 * that its threads waited for a CPU, and 1: at the start, at the last sample, at the exit; 0: unknown
+	 */
+	uint64_t wait_before, wait_ns;
+	_Atomic uint64_t exit_wait;
+	uint64_t next_wait_ns; /* when that is read again */
 	uint64_t last_ns;
 	uint64_t sampled_ns;
 	/* in which more threads wanted to run than there are CPUs; these threads' time */
@@ -33,7 +39,7 @@ struct process_usage {
 };
 
 /* Begin with a process's counts as they are. stat_fd may be -1. */
-void torsh_process_usage_start(struct process_usage *usage, int stat_fd);
+void torsh_process_usage_start(struct process_usage *usage, pid_t pid, int stat_fd);
 
 /*
  * Take a sample at that time of the monotonic clock. Reads a file per thread only where the process
@@ -43,7 +49,10 @@ void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat
 				const struct process_status *status, uint64_t now_ns);
 
 /* Read the counts of a process that is about to end; called by the status reader's thread. */
-void torsh_process_usage_exit(struct process_usage *usage, int stat_fd);
+void torsh_process_usage_exit(struct process_usage *usage, pid_t pid, int stat_fd);
+
+/* Whether it is known for how long its threads waited for a CPU since then, and how long, in ns. */
+bool torsh_process_usage_wait(const struct process_usage *usage, uint64_t *ns);
 
 /* The process's page faults since torsh_process_usage_start. */
 struct process_faults torsh_process_usage_faults(const struct process_usage *usage);

@@ -84,7 +84,7 @@ static void time_with_more_threads_than_cpus_is_that_of_the_samples(void **state
 	(void)state;
 	assert_int_equal(torsh_process_read_status(status_fd, &status), 0);
 	assert_int_equal(status.n_cpus, 1);
-	torsh_process_usage_start(&usage, stat_fd);
+	torsh_process_usage_start(&usage, getpid(), stat_fd);
 	for (uint64_t i = 0; i <= 5; i++)
 		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS);
 	end_child(pid);
@@ -105,7 +105,7 @@ static void as_many_threads_as_cpus_are_no_oversubscription(void **state)
 	int stat_fd = torsh_process_open_stat(pid);
 
 	(void)state;
-	torsh_process_usage_start(&usage, stat_fd);
+	torsh_process_usage_start(&usage, getpid(), stat_fd);
 	for (uint64_t i = 0; i <= 5; i++)
 		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS);
 	end_child(pid);
@@ -138,7 +138,7 @@ static void the_highest_swap_of_all_samples_counts(void **state)
 	int stat_fd = torsh_process_open_stat(getpid());
 
 	(void)state;
-	torsh_process_usage_start(&usage, stat_fd);
+	torsh_process_usage_start(&usage, getpid(), stat_fd);
 	for (unsigned i = 0; i < sizeof(kib) / sizeof(*kib); i++) {
 		struct process_status status = status_with_swap(kib[i]);
 

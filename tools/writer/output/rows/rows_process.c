@@ -134,6 +134,7 @@ static void put_usage(Torsh__Process *row, struct rows_memory *memory, const str
 {
 	const struct process_usage *usage = &target->usage;
 	struct process_faults faults = torsh_process_usage_faults(usage);
+	uint64_t wait_ns;
 
 	if (!usage->is_sampled)
 		return;
@@ -146,6 +147,8 @@ static void put_usage(Torsh__Process *row, struct rows_memory *memory, const str
 	ROWS_SET(row->usage, sampled_ns, usage->sampled_ns);
 	ROWS_SET(row->usage, oversubscribed_ns, usage->oversubscribed_ns);
 	ROWS_SET(row->usage, runnable_ns, usage->runnable_ns);
+	if (torsh_process_usage_wait(usage, &wait_ns))
+		ROWS_SET(row->usage, cpu_wait_ns, wait_ns);
 }
 
 static void put_counts(Torsh__Process *row, const struct target *target)

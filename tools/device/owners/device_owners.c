@@ -8,7 +8,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
-#include "tools/device/owners/device_users.h"
+#include "tools/device/owners/listed_users.h"
 #include "tools/device/owners/driver_figure.h"
 #include "tools/device/owners/owners_pass.h"
 #include "tools/device/owners/stack_evidence.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/device/owners/driver_figure.h"
 
-#include "tools/device/owners/device_users.h"
+#include "tools/device/owners/listed_users.h"
 #include "tools/device/owners/loaded_code.h"
 
 static uint64_t used_bytes(const struct device_room *room)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/device/owners/device_users.h"
+#include "tools/device/owners/listed_users.h"
 
 #include <inttypes.h>
 #include <stdio.h>

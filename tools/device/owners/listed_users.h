@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Other processes on a device, as NVML lists them, recorded or not. */
-#ifndef TORSH_DEVICE_OWNERS_DEVICE_USERS_H
-#define TORSH_DEVICE_OWNERS_DEVICE_USERS_H
+#ifndef TORSH_DEVICE_OWNERS_LISTED_USERS_H
+#define TORSH_DEVICE_OWNERS_LISTED_USERS_H
 
 #include "tools/device/owners/device_owners.h"
 

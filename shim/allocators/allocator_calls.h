@@ -10,7 +10,6 @@
 #ifndef TORSH_SHIM_ALLOCATORS_ALLOCATOR_CALLS_H
 #define TORSH_SHIM_ALLOCATORS_ALLOCATOR_CALLS_H
 
-#include <link.h>
 #include <stdbool.h>
 
 enum allocator { ALLOCATOR_JEMALLOC, ALLOCATOR_TCMALLOC, ALLOCATOR_MIMALLOC, N_ALLOCATORS };
@@ -50,13 +49,5 @@ void *torsh_allocator_calls_instead(int i, void *found);
  * if it is another's.
  */
 void *torsh_allocator_calls_bound(int i);
-
-/*
- * Defined in shim/loader/bindings.c. Store the wrapper wherever the object's relocations have bound
- * one of the functions, or will bind it lazily. Skips the allocators themselves. Returns false if
- * something remains because the loader may not have relocated the object yet; with is_relocated it
- * has.
- */
-bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated);
 
 #endif

@@ -8,8 +8,23 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "shim/loader/bindings.h"
 #include "shim/loader/objects.h"
 #include "shim/loader/unloading.h"
+
+static bool is_allocator(const struct torsh_elf_image *image, const void *dynamic, const char *path)
+{
+	(void)path;
+	for (int i = 0; i < N_ALLOCATORS; i++)
+		if (torsh_elf_symbol_in(image, dynamic, torsh_allocator_calls_leaders[i], NULL))
+			return true;
+	return false;
+}
+
+static const struct bindings bindings = {.find = torsh_allocator_calls_find,
+					 .bound = torsh_allocator_calls_bound,
+					 .instead = torsh_allocator_calls_instead,
+					 .skips = is_allocator};
 
 struct visit {
 	bool is_start, is_done;
@@ -20,7 +35,7 @@ static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
 	struct visit *visit = context;
 
 	(void)n_bytes;
-	if (!torsh_bindings_change(object, visit->is_start))
+	if (!torsh_bindings_change(object, visit->is_start, &bindings))
 		visit->is_done = false;
 	return 0;
 }

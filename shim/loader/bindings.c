@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Relocations of loaded objects to allocators' own functions (shim/allocators/allocator_calls.h).
- * Memory that the loader made read-only after relocating it is made read-only again.
- */
-#include <link.h>
-#include <stdint.h>
-#include <string.h>
+/* Memory that the loader made read-only after relocating it is made read-only again. */
+#include "shim/loader/bindings.h"
 
-#include "shim/allocators/allocator_calls.h"
-#include "shim/loader/elf_symbol.h"
+#include <stdint.h>
+
 #include "shim/loader/relocations.h"
 #include "shim/sys.h"
 
@@ -61,52 +56,47 @@ static bool put(void **place, void *address, const struct extent *extent)
 	return true;
 }
 
-/*
- * The place of a function that isn't bound yet leads into the object itself; it will be bound to
- * the first definition.
- */
-static bool change_place(void **place, int i, bool is_function, const struct extent *extent)
-{
-	void *found = __atomic_load_n(place, __ATOMIC_RELAXED), *wrapper;
-
-	if (is_function && (uintptr_t)found >= extent->start && (uintptr_t)found < extent->end)
-		found = torsh_allocator_calls_bound(i);
-	wrapper = torsh_allocator_calls_instead(i, found);
-	return !found || wrapper == found || put(place, wrapper, extent);
-}
-
-static bool is_allocator(const struct torsh_elf_image *image, const void *dynamic)
-{
-	for (int i = 0; i < N_ALLOCATORS; i++)
-		if (torsh_elf_symbol_in(image, dynamic, torsh_allocator_calls_leaders[i], NULL))
-			return true;
-	return false;
-}
-
 struct change {
 	const struct torsh_elf_image *image;
+	const struct bindings *bindings;
 	struct extent extent;
 	bool is_done;
 };
 
+/*
+ * The place of a function that isn't bound yet leads into the object itself; it will be bound to
+ * the first definition.
+ */
+static bool change_place(void **place, int i, bool is_function, const struct change *change)
+{
+	void *found = __atomic_load_n(place, __ATOMIC_RELAXED), *wrapper;
+
+	if (is_function && (uintptr_t)found >= change->extent.start &&
+	    (uintptr_t)found < change->extent.end)
+		found = change->bindings->bound(i);
+	wrapper = change->bindings->instead(i, found);
+	return !found || wrapper == found || put(place, wrapper, &change->extent);
+}
+
 static void change_relocated(void *context, const char *name, uintptr_t at, bool is_function)
 {
 	struct change *change = context;
-	int i = torsh_allocator_calls_find(name);
+	int i = change->bindings->find(name);
 	void **place = i < 0 ? NULL : torsh_elf_address(change->image, at);
 
-	if (place && !change_place(place, i, is_function, &change->extent))
+	if (place && !change_place(place, i, is_function, change))
 		change->is_done = false;
 }
 
-bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated)
+bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated,
+			   const struct bindings *bindings)
 {
 	const struct torsh_elf_image image = {
 		.bias = object->dlpi_addr, .segments = object->dlpi_phdr, .n = object->dlpi_phnum};
 	const void *dynamic = torsh_relocations_dynamic(&image);
-	struct change change = {.image = &image, .is_done = true};
+	struct change change = {.image = &image, .bindings = bindings, .is_done = true};
 
-	if (is_allocator(&image, dynamic))
+	if (bindings->skips(&image, dynamic, object->dlpi_name))
 		return true;
 	find_extent(&image, &change.extent);
 	change.extent.is_relocated = is_relocated;

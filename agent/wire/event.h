@@ -68,12 +68,18 @@ enum value_kind { VALUE_SCALAR, VALUE_COUNTER, VALUE_SAMPLE /* of a histogram */
 enum op_scope { OP_FUNCTION = 0, OP_BACKWARD = 1, OP_USER = 7 };
 
 /* Who made a collective: collective.source. */
-enum collective_source { COLLECTIVE_BY_C10D };
+enum collective_source { COLLECTIVE_BY_C10D, COLLECTIVE_BY_MPI };
+
+#define NUMBER_OF_MPI 0x80000000u /* collective.number and process_group.number: from here on */
+
+/* process_group.is_world */
+enum group_world { NO_WORLD, WORLD_OF_C10D, WORLD_OF_MPI };
 
 /* collective.kind */
 enum collective_kind { COLLECTIVE_OF_ALL, COLLECTIVE_SEND, COLLECTIVE_RECEIVE };
 
 #define COLLECTIVE_NO_SEQUENCE UINT64_MAX
+#define COLLECTIVE_ANY_TAG UINT64_MAX /* collective.tag of a receive that takes any */
 
 /* What NCCL's profiler interface reports: nccl_call.kind, nccl_work.kind, nccl_transfer.kind. */
 enum nccl_kind {

@@ -27,7 +27,9 @@ static void insert_call(struct database *database, const struct collective_call 
 	torsh_database_known(database, call->own_rank, call->own_rank - 1);
 	torsh_database_known(database, call->sequence != COLLECTIVE_NO_SEQUENCE, call->sequence);
 	torsh_database_known(database, call->peer, call->peer - 1);
-	torsh_database_known(database, call->kind != COLLECTIVE_OF_ALL, call->tag);
+	torsh_database_known(database,
+			     call->kind != COLLECTIVE_OF_ALL && call->tag != COLLECTIVE_ANY_TAG,
+			     call->tag);
 	torsh_database_known(database, call->has_bytes, call->in_bytes);
 	torsh_database_known(database, call->has_bytes, call->out_bytes);
 	torsh_database_number(database, call->call_ns);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/ranks/make/c10d_source.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/memory/whatif/result_shape.h"
 
-#define GROUP_TEXT_BYTES 160
-#define GROUP_RANKS_SHOWN 80 /* characters */
 #define PENDING_MAX 256u
 
 /* c10d::Work's range is named "BACKEND:collective". */
@@ -31,16 +27,6 @@ static bool is_work(const struct span *span)
 bool torsh_c10d_is_communication(const struct span *span)
 {
 	return torsh_span_is_collective(span) || is_work(span);
-}
-
-static const char *name_group(struct c10d_source *source, const struct process_group *group)
-{
-	char text[GROUP_TEXT_BYTES];
-	int n = snprintf(text, sizeof(text), "%s of %" PRIu32 " ranks: %.*s",
-			 group->name ? group->name : "?", group->n_ranks, GROUP_RANKS_SHOWN,
-			 group->ranks ? group->ranks : "?");
-
-	return torsh_rank_collectives_text(source->all, text, n < 0 ? 0 : (size_t)n);
 }
 
 static uint64_t element_bytes(const struct input *tensor)
@@ -122,7 +108,7 @@ void torsh_c10d_begin(struct c10d_source *source, const struct span *span, uint6
 		return;
 	elements = read.in_elements > read.out_elements ? read.in_elements : read.out_elements;
 	added = (struct rank_collective){
-		.group = name_group(source, read.group),
+		.group = torsh_rank_collectives_group(source->all, read.group),
 		.name = torsh_rank_collectives_text(source->all, read.name, read.n_name),
 		.bytes = elements * element_bytes(read.tensor),
 		.group_size = read.group->n_ranks,

@@ -9,7 +9,10 @@ static void prepare(struct lead_cursor *cursor, const struct process_pass *pass)
 	for (size_t i = 0; i < pass->collectives.n; i++) {
 		const struct rank_collective *of = &pass->collectives.items[i];
 
-		if (of->flags & FOLD_SAMPLE_ENDS && of->end_ns > of->issued_ns)
+		if (of->has_wait)
+			torsh_busy_add(&cursor->under_way, of->wait_begin_ns,
+				       of->wait_begin_ns + of->waited_ns);
+		else if (of->flags & FOLD_SAMPLE_ENDS && of->end_ns > of->issued_ns)
 			torsh_busy_add(&cursor->under_way, of->issued_ns, of->end_ns);
 	}
 	torsh_busy_settle(&cursor->under_way);
@@ -47,6 +50,8 @@ uint64_t torsh_lead_exposed(struct lead_cursor *cursor, const struct process_pas
 	const struct busy *busy =
 		of->flags & FOLD_SAMPLE_ON_DEVICE ? &pass->kernels : &pass->compute;
 
+	if (of->has_wait)
+		return of->waited_ns;
 	if (!(of->flags & FOLD_SAMPLE_ENDS) || of->end_ns <= of->entered_ns)
 		return 0;
 	/* Kernels of several streams may begin in another order than they were issued in. */

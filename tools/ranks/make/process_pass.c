@@ -7,6 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/ranks/fold/sketch.h"
 #include "tools/ranks/make/c10d_source.h"
+#include "tools/ranks/make/mpi_source.h"
 #include "tools/ranks/make/nccl_source.h"
 
 struct passing {
@@ -15,6 +16,7 @@ struct passing {
 	struct call_paths *paths;
 	struct c10d_source c10d;
 	struct nccl_source nccl;
+	struct mpi_source mpi;
 	struct phase_lanes lanes;
 	struct device_join *join;
 	int64_t held_bytes;
@@ -156,6 +158,7 @@ static void see_event(void *context, const struct recorded_process *process,
 	if (!passing->c10d.read.groups.n)
 		torsh_nccl_source_event(&passing->nccl, process, event,
 					passing->pass->sums.operators);
+	torsh_mpi_source_event(&passing->mpi, process, event, passing->pass->sums.operators);
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(passing, event);
 	else if (event->event.id == EVENT_PYTHON_GC)
@@ -240,7 +243,7 @@ void torsh_process_pass(struct process_pass *pass, struct fold *fold, struct cal
 	*pass = (struct process_pass){.steps = &torsh_prepass_of(prepass, process)->steps};
 	pass->spent = torsh_need_items(NULL, 0, pass->steps->n, sizeof(*pass->spent));
 	pass->tensor_peaks = torsh_need_items(NULL, 0, pass->steps->n, sizeof(*pass->tensor_peaks));
-	passing.c10d.all = passing.nccl.all = &pass->collectives;
+	passing.c10d.all = passing.mpi.all = passing.nccl.all = &pass->collectives;
 	torsh_phase_lanes_start(&passing.lanes, pass->steps, pass->spent);
 	passing.join = torsh_device_join_create(prepass, &rows, &passing);
 	rc = torsh_spans_visit(recording, &process, 1, prepass->unnested, NULL, &visitor, &passing,
@@ -252,6 +255,7 @@ void torsh_process_pass(struct process_pass *pass, struct fold *fold, struct cal
 	enter_steps(&passing, UINT64_MAX);
 	torsh_c10d_free(&passing.c10d);
 	torsh_nccl_source_free(&passing.nccl);
+	torsh_mpi_source_free(&passing.mpi);
 	settle(pass);
 }
 

@@ -4,14 +4,15 @@
  * their begins, and sets later what it learns later. The same collective has the same key on all
  * ranks: group, sequence within the group, name. No clock is needed to match them.
  *
- * Sources: c10d_source.h (PyTorch's operators, its works, and kernels that they launched), and
- * nccl_source.h (NCCL itself, without PyTorch).
+ * Sources: c10d_source.h (PyTorch's operators, its works, and kernels that they launched),
+ * nccl_source.h (NCCL itself, without PyTorch), mpi_source.h (MPI's functions).
  */
 #ifndef TORSH_RANKS_MAKE_RANK_COLLECTIVE_H
 #define TORSH_RANKS_MAKE_RANK_COLLECTIVE_H
 
 #include "tools/base/containers/hash_map.h"
 #include "tools/ranks/fold/fold.h"
+#include "tools/timeline/prepass/process_groups.h"
 
 /* Times are the recording's. */
 struct rank_collective {
@@ -23,6 +24,9 @@ struct rank_collective {
 	uint64_t issued_ns; /* the program called it */
 	uint64_t entered_ns; /* it began: with FOLD_SAMPLE_ON_DEVICE its kernel did */
 	uint64_t end_ns; /* with FOLD_SAMPLE_ENDS; else 0 */
+	bool has_sequence; /* the source knows it; else it is counted here */
+	bool has_wait; /* what it cost the program is the wait for it, which is 0 without one */
+	uint64_t wait_begin_ns, waited_ns;
 	uint64_t n_operators; /* that the process had called before */
 };
 
@@ -32,9 +36,13 @@ struct rank_collectives {
 	struct hash_map texts, sequences; /* the latter: by group, how many it had */
 };
 
-/* Add a collective, whose sequence is set. Returns its index. */
+/* Add a collective; without has_sequence its sequence is set. Returns its index. */
 size_t torsh_rank_collectives_add(struct rank_collectives *all,
 				  const struct rank_collective *collective);
+
+/* Returns the name of a group, with its ranks, that lives as long as the collectives. */
+const char *torsh_rank_collectives_group(struct rank_collectives *all,
+					 const struct process_group *group);
 
 /* Returns a copy of the text that lives as long as the collectives. */
 const char *torsh_rank_collectives_text(struct rank_collectives *all, const char *text, size_t n);

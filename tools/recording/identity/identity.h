@@ -18,7 +18,7 @@ struct recorded_identity {
 	char *launcher, *role, *job;
 	bool has_world_size, has_local_rank, has_local_world_size, has_node_rank;
 	uint32_t world_size, local_rank, local_world_size, node_rank;
-	bool is_from_c10d; /* rank and world size are those of torch.distributed's default group */
+	bool is_from_c10d; /* rank and world size are torch.distributed's or MPI's */
 	char **label_names, **label_values;
 	size_t n_labels;
 };

@@ -109,8 +109,25 @@ static void add_call(struct collective_calls *calls, const struct recorded_proce
 		call->group_size = group->n_ranks;
 		call->own_rank = group->own_rank;
 	}
-	describe(calls, call, innermost);
+	if (begun->source == COLLECTIVE_BY_C10D)
+		describe(calls, call, innermost);
+	if (begun->name) {
+		call->name = torsh_timeline_label(process, begun->name);
+		call->n_name = call->name ? strlen(call->name) : 0;
+	}
 	torsh_hash_map_put(&calls->numbers, &key, sizeof(key), calls->n++);
+}
+
+static void move(struct collective_call *call, const struct event_collective_moved *moved)
+{
+	call->has_bytes = moved->has_bytes;
+	call->in_bytes = moved->in_bytes;
+	call->out_bytes = moved->out_bytes;
+	if (!moved->is_matched)
+		return;
+	call->peer = moved->peer;
+	call->tag = moved->tag;
+	call->sequence = moved->sequence;
 }
 
 static void end_call(struct collective_call *call, const struct timeline_event *event)
@@ -166,6 +183,11 @@ const struct collective_call *torsh_collective_calls_see(struct collective_calls
 		break;
 	case EVENT_COLLECTIVE:
 		add_call(calls, process, event, innermost);
+		break;
+	case EVENT_COLLECTIVE_MOVED:
+		call = find_call(calls, process, event->event.collective_moved.number);
+		if (call)
+			move(call, &event->event.collective_moved);
 		break;
 	case EVENT_COLLECTIVE_END:
 		call = find_call(calls, process, event->event.collective_end.number);
@@ -235,7 +257,7 @@ void torsh_collective_call_put_json(struct json_writer *json, const struct colle
 	torsh_json_put_known(json, "sequence", call->sequence != COLLECTIVE_NO_SEQUENCE,
 			     call->sequence);
 	torsh_json_put_known(json, "peer", call->peer, call->peer - 1);
-	torsh_json_put_known(json, "tag", is_message, call->tag);
+	torsh_json_put_known(json, "tag", is_message && call->tag != COLLECTIVE_ANY_TAG, call->tag);
 	torsh_json_put_known(json, "in_bytes", call->has_bytes, call->in_bytes);
 	torsh_json_put_known(json, "out_bytes", call->has_bytes, call->out_bytes);
 	torsh_json_put_text(json, "algorithm", call->algorithm);

@@ -16,9 +16,12 @@
 /* Texts are the recording's. Times are since the recording's start. */
 struct collective_call {
 	const struct recorded_process *process;
-	uint32_t number; /* in the process, from 1 */
+	uint32_t number; /* in the process, from 1; of MPI from NUMBER_OF_MPI on */
 	enum collective_kind kind;
-	/* of the operator, without its trailing "_"; not terminated. NULL: no inputs were recorded */
+	/*
+	 * of the operator, without its trailing "_", or of MPI's function; not terminated. NULL: no
+	 * inputs were recorded
+	 */
 	const char *name;
 	size_t n_name;
 	const char *dtype; /* likewise; NULL: it moves no tensors */
@@ -28,10 +31,10 @@ struct collective_call {
 	uint32_t instance;
 	uint32_t group_size, own_rank; /* own_rank: in the group + 1, 0: unknown */
 	uint64_t sequence; /* COLLECTIVE_NO_SEQUENCE: unknown */
-	uint32_t peer; /* of a message: rank in the group + 1, 0: any */
-	uint64_t tag;
+	uint32_t peer; /* of a message: rank in the group + 1, 0: any; the root of a collective */
+	uint64_t tag; /* COLLECTIVE_ANY_TAG: of a receive that has not ended */
 	bool has_bytes;
-	uint64_t in_bytes, out_bytes; /* sent and received by this rank, as tensors */
+	uint64_t in_bytes, out_bytes; /* sent and received by this rank */
 	/* What NCCL said of it; NULL or 0: nothing. Bytes: what it was given by this rank. */
 	const char *algorithm, *protocol;
 	uint32_t channels;

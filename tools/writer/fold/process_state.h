@@ -146,8 +146,9 @@ struct process_state {
 	bool has_operators, has_devices; /* it ran operators, it launched work of devices */
 	bool has_asked_driver; /* for a device's memory, since the drain cleared it */
 	uint32_t device_thread; /* of the latest change */
-	uint32_t world_rank,
-		world_size; /* of torch.distributed's default group; rank + 1, 0: none */
+	/* of torch.distributed's default group, else of MPI_COMM_WORLD; rank + 1, 0: none */
+	uint32_t world_rank, world_size;
+	bool has_c10d_world; /* they are torch.distributed's */
 };
 
 /*

@@ -90,6 +90,16 @@ static void note_refusal(struct process_state *state, const struct event_device_
 		torsh_device_name(TENSOR_ON_CUDA << 8 | (refused->device & 0xff), device));
 }
 
+/* torch.distributed's world counts before MPI's, which its processes may share with others. */
+static void take_world(struct process_state *state, const struct event_process_group *group)
+{
+	if (!group->is_world || (group->is_world == WORLD_OF_MPI && state->has_c10d_world))
+		return;
+	state->has_c10d_world = group->is_world == WORLD_OF_C10D;
+	state->world_rank = group->own_rank;
+	state->world_size = group->n_ranks;
+}
+
 /* Update the totals from a timeline event, after its labels became numbers. */
 static void update_totals(struct process_state *state, struct heap_producer *producer,
 			  const struct event *event, uint64_t stamp)
@@ -109,10 +119,8 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 	state->has_asked_driver = state->has_asked_driver || event->id == EVENT_DEVICE_ROOM;
 	if (event->id == EVENT_DEVICE_REFUSED)
 		note_refusal(state, &event->device_refused);
-	if (event->id == EVENT_PROCESS_GROUP && event->process_group.is_world) {
-		state->world_rank = event->process_group.own_rank;
-		state->world_size = event->process_group.n_ranks;
-	}
+	if (event->id == EVENT_PROCESS_GROUP)
+		take_world(state, &event->process_group);
 	if (event->id == EVENT_OUT_OF_MEMORY) {
 		state->is_out_of_memory = true;
 		state->out_of_memory = (struct folded_out_of_memory){

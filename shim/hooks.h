@@ -239,4 +239,33 @@ char *const *torsh_process_environment(const struct child_plan *plan, char **slo
 /* Write the path by which the program of a descriptor can be executed (/proc/self/fd/N). */
 void torsh_process_name_descriptor(int fd, char path[DESCRIPTOR_PATH_MAX]);
 
+/*
+ * MPI: collectors/mpi/mpi_calls.c. What a wrapper keeps from before the call to after it.
+ */
+struct mpi_arguments;
+
+#define MPI_HOOK_STATUSES 6u
+
+struct mpi_hook {
+	bool is_inner; /* the library called it within a function that the program called */
+	bool has_statuses; /* statuses are passed instead of the program's, which wants none */
+	bool is_uncertain; /* the receive's number isn't known before it is complete */
+	bool is_alone; /* no other such receive of the communicator was there */
+	uint32_t joined; /* such receives so far */
+	uint32_t comm; /* number of the communicator's group, 0: not known */
+	uint32_t number, received; /* of the events that were sent, 0: none */
+	uint32_t requests; /* index + 1 of the first that the call is about, 0: none */
+	uint64_t begin_ns; /* CLOCK_MONOTONIC */
+	uint64_t order; /* of the communicator's children, of what is made */
+	uint64_t probe_begin_ns, probe_ns; /* that took the message which is received now */
+	_Alignas(8) uint8_t statuses[MPI_HOOK_STATUSES * 32];
+};
+
+/* A function of MPI is about to be called. May change its status argument. */
+void torsh_mpi_begins(struct mpi_hook *hook, int number, const struct mpi_arguments *arguments);
+
+/* It returned this. */
+void torsh_mpi_ends(struct mpi_hook *hook, int number, const struct mpi_arguments *arguments,
+		    uintptr_t result);
+
 #endif

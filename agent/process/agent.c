@@ -222,6 +222,8 @@ void torsh_agent_start(void)
 		start_stack_checks();
 		if (torsh_config.activities & ACTIVITY_HEAP)
 			torsh_callbacks.heap_starts();
+		if (torsh_config.activities & ACTIVITY_MPI)
+			torsh_callbacks.mpi_starts();
 	}
 	torsh_producer_self = &torsh_producer_not_created;
 	if (result)

@@ -19,6 +19,8 @@ struct callbacks {
 	void (*child_starts)(void);
 	/* The agent has started and the heap is recorded: this thread records no event before. */
 	void (*heap_starts)(void);
+	/* The agent has started and MPI is recorded. */
+	void (*mpi_starts)(void);
 	/* A stack passed through a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);
 	/*

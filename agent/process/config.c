@@ -122,7 +122,7 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		{"torch", ACTIVITY_TORCH},   {"cuda", ACTIVITY_CUDA},
 		{"nvtx", ACTIVITY_NVTX},     {"itt", ACTIVITY_ITT},
 		{"nccl", ACTIVITY_NCCL},     {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
-		{"perf", ACTIVITY_LATER},
+		{"mpi", ACTIVITY_MPI},	     {"perf", ACTIVITY_LATER},
 	};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
@@ -395,7 +395,7 @@ void torsh_config_read(char *const *environment)
 	if (may_warn && torsh_config.activities & ACTIVITY_LATER)
 		torsh_message(
 			PREFIX
-			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx and itt), "
+			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx, itt and mpi), "
 			"cuda, and nccl or nccl:full; the others named come later",
 			NULL);
 	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&

@@ -26,8 +26,9 @@ enum activity {
 	ACTIVITY_LATER = 1 << 7, /* accepted, but not implemented in this version */
 	ACTIVITY_NCCL = 1 << 8, /* NCCL's groups, calls and kernel channels */
 	ACTIVITY_NCCL_FULL = 1 << 9, /* also what its proxy and networks do */
+	ACTIVITY_MPI = 1 << 10, /* MPI's collectives, messages and waits */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
-			     ACTIVITY_NVTX | ACTIVITY_ITT,
+			     ACTIVITY_NVTX | ACTIVITY_ITT | ACTIVITY_MPI,
 };
 
 /* TORSH_PROFILER_COUNTERS. */

@@ -21,6 +21,7 @@
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
 #include "shim/loader/unloading.h"
+#include "shim/mpi/mpi.h"
 #include "shim/ranges/ranges.h"
 
 EXPORT pid_t fork(void)
@@ -283,6 +284,7 @@ EXPORT void *dlopen(const char *path, int mode)
 		torsh_process_loading_allocator(path);
 	torsh_torch_loading(path);
 	torsh_python_loading();
+	torsh_mpi_loading();
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }
 

@@ -8,6 +8,7 @@
 #include "shim/cuda/driver.h"
 #include "shim/hooks.h"
 #include "shim/loader/symbol.h"
+#include "shim/mpi/mpi.h"
 #include "shim/nccl/nccl.h"
 
 static bool is_interposed(const char *name, const void *caller)
@@ -33,8 +34,8 @@ static void *instead(const char *name, void *found)
 }
 
 /*
- * Allocators' own functions are interposed in look-ups by name, too; and the objects that a dlopen
- * brought are checked here, because most programs call dlsym after it. The return address
+ * Allocators' own functions and MPI's are interposed in look-ups by name, too; and the objects that
+ * a dlopen brought are checked here, because most programs call dlsym after it. The return address
  * identifies the calling object: look-ups of other names, and with RTLD_NEXT, must be tail calls.
  */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)
@@ -47,6 +48,11 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 		torsh_allocator_objects_recheck();
 		if (i >= 0)
 			return torsh_allocator_calls_instead(i, next(handle, name));
+	}
+	if (__builtin_expect(torsh_mpi_objects_on, 0)) {
+		torsh_mpi_objects_recheck();
+		if (handle != RTLD_NEXT && torsh_mpi_has(name))
+			return torsh_mpi_instead(name, next(handle, name));
 	}
 	if (__builtin_expect(is_plugin(name), 0) && handle != RTLD_NEXT)
 		return torsh_nccl_instead(name, handle, next(handle, name));

@@ -235,6 +235,32 @@ static void within(struct group *of, const char *name, MPI_Comm comm)
 	MPI_Comm_size(comm, &of->size);
 }
 
+/* The other ways to make a communicator, after three of MPI_COMM_WORLD. */
+static void other_communicators(void)
+{
+	MPI_Comm copy, grid, row, host;
+	MPI_Request request;
+	struct group group;
+
+	MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	within(&group, "world/4", copy);
+	collectives(&group);
+	MPI_Comm_free(&copy);
+	MPI_Cart_create(MPI_COMM_WORLD, 2, (int[]){2, 2}, (int[]){0, 0}, 0, &grid);
+	within(&group, "world/5:0", grid);
+	collectives(&group);
+	MPI_Cart_sub(grid, (int[]){0, 1}, &row);
+	within(&group, rank < 2 ? "world/5:0/1:0" : "world/5:0/1:2", row);
+	collectives(&group);
+	MPI_Comm_free(&row);
+	MPI_Comm_free(&grid);
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+	within(&group, "world/6:0", host);
+	collectives(&group);
+	MPI_Comm_free(&host);
+}
+
 int main(int argc, char **argv)
 {
 	struct group world, group;
@@ -294,6 +320,7 @@ int main(int argc, char **argv)
 	MPI_Group_free(&some);
 	MPI_Group_free(&all);
 	MPI_Comm_free(&comm);
+	other_communicators();
 	within(&group, "self", MPI_COMM_SELF);
 	collectives(&group);
 	if (fclose(notes))

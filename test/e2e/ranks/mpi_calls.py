@@ -174,6 +174,41 @@ for _name in ("openmpi", "mpich"):
 
 
 @case
+def functions_that_are_looked_up_are_recorded():
+    result, output = record([need_command("mpirun"), "-n", "2", "--oversubscribe", sys.executable, SOURCES / "by_name.py", "libmpi.so.40"],
+                            env=OWN)
+    expect_equal(result.returncode, 0, result.stderr.decode())
+    events = json.loads(torsh("export", output, "--format", "json"))
+    expect_equal([(call["name"], call["group"], call["group_size"], call["sequence"]) for call in events["collectives"]],
+                 [("MPI_Barrier", "world", 2, i) for _ in range(2) for i in range(3)], "calls")
+
+
+@case
+def receives_from_anyone_have_a_key_where_it_is_certain():
+    """By what rank 0 printed: the message of each, the number only where no other such receive could have got it."""
+    library = Library("openmpi")
+    result, output = record(library.started(library.compiled("any.c")), env=OWN)
+    expect_equal(result.returncode, 0, result.stderr.decode())
+    said = [line.rsplit(" ", 2) for line in result.stdout.decode().splitlines()]
+    events = json.loads(torsh("export", output, "--format", "json"))
+    ranks, _ = calls_by_rank(events)
+    received = [call for call in ranks[0] if call["kind"] == "receive"]
+    counted, expected = collections.Counter(), []
+    for how, sender, n in said:
+        expected.append((int(sender), int(n), None if how == "at once" else counted[sender]))
+        counted[sender] += 1
+    found = [(call["peer"], call["out_bytes"], call["sequence"]) for call in received[:len(said)]]
+    expect_equal(found, expected, "receives of rank 0")
+    # The number of bytes tells the number of the message: the sender's own count.
+    for rank in range(1, WORLD):
+        sent = [(call["in_bytes"], call["sequence"]) for call in ranks[rank] if call["kind"] == "send"]
+        expect_equal(sent[:4], [(10 * rank + i, i) for i in range(4)], f"sends of rank {rank}")
+    assert all(n == 10 * peer + sequence for peer, n, sequence in found if sequence is not None), found
+    cancelled, *after = received[len(said):]
+    expect_equal([(call["peer"], call["sequence"]) for call in after], [(rank, None) for rank in range(1, WORLD)], "after a cancelled one")
+
+
+@case
 def calls_are_in_every_export():
     ranks, pids, output = calls_of("openmpi", "calls.c")
     database = sqlite3.connect(exported(output, "t.sqlite", "--format", "sqlite"))

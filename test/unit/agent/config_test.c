@@ -64,9 +64,9 @@ static void nothing_set_is_the_documented_default(void **state)
 	assert_true(torsh_config.keep.on_memory);
 	assert_true(torsh_config.keep.hang_ns == UINT64_C(300000000000));
 	assert_int_equal(torsh_config.ring_bytes, 1 << 20);
-	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON |
-							  ACTIVITY_TORCH | ACTIVITY_CUDA |
-							  ACTIVITY_NVTX | ACTIVITY_ITT);
+	assert_int_equal(torsh_config.activities,
+			 ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
+				 ACTIVITY_CUDA | ACTIVITY_NVTX | ACTIVITY_ITT | ACTIVITY_MPI);
 	assert_int_equal(torsh_config.record_shapes, 1);
 	assert_int_equal(torsh_config.with_modules, 1);
 	assert_int_equal(torsh_config.operator_stacks, 0);
@@ -232,7 +232,7 @@ static void counters_without_cuda_are_reported_as_none(void **state)
 /* ACTIVITIES=nvtx turned PyTorch on too, once. */
 static void each_activity_is_one_of_its_own(void **state)
 {
-	static const char *const names[] = {"heap", "vm", "python", "torch", "nvtx", "itt"};
+	static const char *const names[] = {"heap", "vm", "python", "torch", "nvtx", "itt", "mpi"};
 	uint32_t seen = 0;
 
 	(void)state;

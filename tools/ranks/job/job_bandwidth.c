@@ -10,16 +10,26 @@
 #include "tools/base/die.h"
 #include "tools/ranks/job/job.h"
 
+/* Begins of names by torch.distributed and by MPI, and how often the other ranks' part passes. */
+static const struct {
+	const char *name;
+	double times;
+} collectives[] = {
+	{"allreduce", 2},	   {"allgather", 1},	       {"_allgather", 1},
+	{"reduce_scatter", 1},	   {"_reduce_scatter", 1},     {"alltoall", 1},
+	{"MPI_Allreduce", 2},	   {"MPI_Iallreduce", 2},      {"MPI_Allgather", 1},
+	{"MPI_Iallgather", 1},	   {"MPI_Alltoall", 1},	       {"MPI_Ialltoall", 1},
+	{"MPI_Reduce_scatter", 1}, {"MPI_Ireduce_scatter", 1},
+};
+
 static double bus_factor(const char *name, size_t n)
 {
 	double ranks = (double)n;
 
-	if (strncmp(name, "allreduce", 9) == 0)
-		return 2 * (ranks - 1) / ranks;
-	if (strncmp(name, "allgather", 9) == 0 || strncmp(name, "_allgather", 10) == 0 ||
-	    strncmp(name, "reduce_scatter", 14) == 0 || strncmp(name, "_reduce_scatter", 15) == 0 ||
-	    strncmp(name, "alltoall", 8) == 0)
-		return (ranks - 1) / ranks;
+	for (size_t i = 0; i < sizeof(collectives) / sizeof(*collectives); i++) {
+		if (strncmp(name, collectives[i].name, strlen(collectives[i].name)) == 0)
+			return collectives[i].times * (ranks - 1) / ranks;
+	}
 	return 1;
 }
 

@@ -233,8 +233,8 @@ void *torsh_mpi_instead(const char *name, void *found);
 int torsh_mpi_number(const char *name, enum mpi_form *form);
 
 /*
- * Defined in shim/mpi/mpi_wrappers.c. The wrapper of a function, and where it keeps the next definition: NULL until the caller stores
- * one, which has to come before the first call.
+ * Defined in shim/mpi/mpi_wrappers.c. The wrapper of a function, and where it keeps the next
+ * definition: NULL until the caller stores one, which has to come before the first call.
  */
 void *torsh_mpi_wrapper(int number, enum mpi_form form, void *_Atomic **next);
 

@@ -344,7 +344,7 @@ bool torsh_mpi_is_set(const struct mpi_arguments *arguments, uint8_t i)
 	return *(const int *)torsh_mpi_argument(arguments, i) != 0;
 }
 
-/* The error may be missing in Fortran 2008: errors end the program then, unless it said otherwise. */
+/* The error may be missing in Fortran 2008, where it is optional: then none is known. */
 int torsh_mpi_error(const struct mpi_arguments *arguments, uintptr_t result)
 {
 	const int *error;

@@ -15,7 +15,7 @@ static void *_Atomic next[N_MPI_FORMS][N_MPI_CALLS];
 
 typedef uintptr_t word;
 
-/* By number of arguments: parameters, their types, their names, the elements of an array of them. */
+/* By number of arguments: parameters, their names, the elements of an array of them. */
 #define PARAMETERS_0 void
 #define PARAMETERS_1 word a1
 #define PARAMETERS_2 PARAMETERS_1, word a2
@@ -72,23 +72,25 @@ typedef uintptr_t word;
 #define WITH_ERROR_11 12
 #define WITH_ERROR_12 13
 
+#define WITHOUT_PARENTHESES(...) __VA_ARGS__
+/* parameters, names and passed are lists in parentheses. */
 #define WRAP(form_, name, n_in_c, parameters, names, passed)                                       \
-	static word wrap_##form_##_##name(parameters)                                              \
+	static word wrap_##form_##_##name parameters                                               \
 	{                                                                                          \
-		word at[] = {names}, result;                                                       \
-		word (*real)(parameters);                                                          \
+		word at[(n_in_c) + 2] = {WITHOUT_PARENTHESES names}, result;                       \
+		word(*real) parameters;                                                            \
 		struct mpi_hook hook;                                                              \
 		const struct mpi_arguments arguments = {.form = form_, .n = n_in_c, .at = at};     \
                                                                                                    \
 		*(void **)&real =                                                                  \
 			atomic_load_explicit(&next[form_][MPI_CALL_##name], memory_order_relaxed); \
 		torsh_mpi_begins(&hook, MPI_CALL_##name, &arguments);                              \
-		result = real(passed);                                                             \
+		result = real passed;                                                              \
 		torsh_mpi_ends(&hook, MPI_CALL_##name, &arguments, result);                        \
 		return result;                                                                     \
 	}
 #define WRAP_COUNTED(form, name, n_in_c, n) \
-	WRAP(form, name, n_in_c, PARAMETERS_##n, NAMES_##n, PASSED_##n)
+	WRAP(form, name, n_in_c, (PARAMETERS_##n), (NAMES_##n), (PASSED_##n))
 #define WRAP_EXPANDED(form, name, n_in_c, n) WRAP_COUNTED(form, name, n_in_c, n)
 #define CALL(name, n, role, ...)                                    \
 	WRAP_EXPANDED(MPI_IN_C, name, n, n)                         \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * any: rank 0 receives from any rank: with several such receives at once, then one after the other, then from known ones; at the
- * end one receive is cancelled, and another message comes after it. Prints what rank 0 received: sender, bytes.
+ * any: rank 0 receives from any rank: with several such receives at once, then one after the other,
+ * then from known ones; at the end one receive is cancelled, and another message comes after it.
+ * Prints what rank 0 received: sender, bytes.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -44,9 +45,8 @@ int main(int argc, char **argv)
 			MPI_Recv(got[0], 64, MPI_CHAR, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
 			show("in turn", &status);
 		}
-		for (int left = size * ROUNDS - ROUNDS - AT_ONCE - (size - 1), i = 1; left > 0;
-		     left--, i++) {
-			/* Whoever has one left: all ranks sent as many, and who came first is not known. */
+		for (int left = (size - 1) * (ROUNDS - 1) - AT_ONCE; left > 0; left--) {
+			/* Whoever has one left: who came first is not known. */
 			MPI_Probe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
 			MPI_Recv(got[0], 64, MPI_CHAR, status.MPI_SOURCE, 1, MPI_COMM_WORLD,
 				 &status);

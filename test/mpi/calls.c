@@ -261,38 +261,14 @@ static void other_communicators(void)
 	MPI_Comm_free(&host);
 }
 
-int main(int argc, char **argv)
+/* Communicators that not all ranks get. */
+static void some_ranks(void)
 {
-	struct group world, group;
-	MPI_Comm comm, parts, nested;
+	MPI_Comm parts, nested;
 	MPI_Group all, some;
-	char path[4096];
+	struct group group;
 	int members[2] = {3, 1};
 
-	MPI_Init(&argc, &argv);
-	within(&world, "world", MPI_COMM_WORLD);
-	rank = world.rank;
-	size = world.size;
-	snprintf(path, sizeof(path), "%s/%d", argv[1], rank);
-	notes = fopen(path, "w");
-	fprintf(notes, "{\"pid\": %d, \"rank\": %d, \"size\": %d}\n", getpid(), rank, size);
-	collectives(&world);
-	typed(&world);
-	without_blocking(&world);
-	messages(&world);
-	taken(&world);
-
-	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-	within(&group, "world/1", comm);
-	messages(&group);
-	collectives(&group);
-	MPI_Comm_split(comm, rank % 2, -rank, &parts);
-	within(&group, rank % 2 ? "world/1/1:3" : "world/1/1:2", parts);
-	collectives(&group);
-	without_blocking(&group);
-	messages(&group);
-	MPI_Comm_free(&parts);
-	/* Some get none of it. */
 	MPI_Comm_split(MPI_COMM_WORLD, rank == 2 ? MPI_UNDEFINED : 0, rank, &parts);
 	if (parts != MPI_COMM_NULL) {
 		within(&group, "world/2:0", parts);
@@ -319,6 +295,38 @@ int main(int argc, char **argv)
 	}
 	MPI_Group_free(&some);
 	MPI_Group_free(&all);
+}
+
+int main(int argc, char **argv)
+{
+	struct group world, group;
+	MPI_Comm comm, parts;
+	char path[4096];
+
+	MPI_Init(&argc, &argv);
+	within(&world, "world", MPI_COMM_WORLD);
+	rank = world.rank;
+	size = world.size;
+	snprintf(path, sizeof(path), "%s/%d", argv[1], rank);
+	notes = fopen(path, "w");
+	fprintf(notes, "{\"pid\": %d, \"rank\": %d, \"size\": %d}\n", getpid(), rank, size);
+	collectives(&world);
+	typed(&world);
+	without_blocking(&world);
+	messages(&world);
+	taken(&world);
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	within(&group, "world/1", comm);
+	messages(&group);
+	collectives(&group);
+	MPI_Comm_split(comm, rank % 2, -rank, &parts);
+	within(&group, rank % 2 ? "world/1/1:3" : "world/1/1:2", parts);
+	collectives(&group);
+	without_blocking(&group);
+	messages(&group);
+	MPI_Comm_free(&parts);
+	some_ranks();
 	MPI_Comm_free(&comm);
 	other_communicators();
 	within(&group, "self", MPI_COMM_SELF);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * steps FOLDER N LATE: N all-reduces with a little work before each; rank LATE (-1: none) sleeps before
- * them. Writes into FOLDER/RANK when it entered each, by CLOCK_MONOTONIC.
+ * steps FOLDER N LATE: N all-reduces with a nap before each; rank LATE (-1: none) sleeps longer.
+ * Writes into FOLDER/RANK when it entered each, by CLOCK_MONOTONIC.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Another tool's library, preloaded beside the agent: it counts calls by wrappers of its own, as PMPI
- * foresees it, and prints the sums of each rank.
+ * Another tool's library, preloaded beside the agent: it counts calls by wrappers of its own, as
+ * PMPI foresees it, and prints the sums of each rank.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -224,22 +224,9 @@ static void prepare_descriptors(void)
 	fcntl(RECORDING_FD, F_SETFD, FD_CLOEXEC);
 }
 
-/* Returns the writer's exit status. */
-static int serve(struct options *options)
+static struct drain_options options_of_drain(const struct options *options)
 {
-	struct control_options control = {
-		.socket_fd = SOCKET_FD,
-		.socket_path = options->socket,
-		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-		.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-		.first_pid = options->first_pid,
-		.first_pidfd =
-			options->first_pid ? torsh_process_open(options->first_pid) : -ENOENT,
-		.export_early = torsh_end_exports_has(&options->exports) ? export_early : NULL,
-		.has_summary = options->has_summary,
-		.context = options,
-	};
-	struct drain_options drain_options = {
+	return (struct drain_options){
 		.recording_fd = RECORDING_FD,
 		.recording_path = options->exports.recording,
 		.socket_path = options->socket,
@@ -256,13 +243,31 @@ static int serve(struct options *options)
 		.first_pid = options->first_pid,
 		.exit_wishes = torsh_exit_reply_wishes(options->has_summary,
 						       torsh_end_exports_has(&options->exports)),
-		.done_fd = control.done_fd,
-		.answer_fd = control.answer_fd,
 	};
+}
+
+/* Returns the writer's exit status. */
+static int serve(struct options *options)
+{
+	struct control_options control = {
+		.socket_fd = SOCKET_FD,
+		.socket_path = options->socket,
+		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.first_pid = options->first_pid,
+		.first_pidfd =
+			options->first_pid ? torsh_process_open(options->first_pid) : -ENOENT,
+		.export_early = torsh_end_exports_has(&options->exports) ? export_early : NULL,
+		.has_summary = options->has_summary,
+		.context = options,
+	};
+	struct drain_options drain_options = options_of_drain(options);
 	struct drain *drain;
 	bool has_exported, is_whole;
 	int result;
 
+	drain_options.done_fd = control.done_fd;
+	drain_options.answer_fd = control.answer_fd;
 	prepare_descriptors();
 	drain = torsh_drain_start(&drain_options);
 	if (!drain || control.done_fd < 0 || control.answer_fd < 0) {

@@ -16,8 +16,8 @@
 struct cuda_memory_call {
 	const void *parameters; /* one of the structs of shim/cuda/cuda_memory.h */
 	uint32_t context; /* number of the current one; 0: none */
-	uint32_t
-		device; /* of that context, or DEVICE_NOT_KNOWN; when the call returns, or loads code */
+	/* of that context, or DEVICE_NOT_KNOWN; when the call returns, or loads code */
+	uint32_t device;
 };
 
 /*

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "tools/base/size.h"
@@ -38,7 +39,9 @@ double torsh_ranks_breakdown_imbalance(const struct kineto_ranks *traces, size_t
 	double sum = 0, most = 0;
 
 	for (size_t i = 0; i < traces->n; i++) {
-		double us = *(const double *)((const char *)&traces->items[i].breakdown + offset);
+		double us;
+
+		memcpy(&us, (const char *)&traces->items[i].breakdown + offset, sizeof(us));
 
 		sum += us;
 		most = us > most ? us : most;

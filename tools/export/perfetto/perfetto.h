@@ -64,7 +64,7 @@ enum tag {
 	CATEGORY(GRAPH, "cuda_graph")                \
 	CATEGORY(COLLECTOR, "python_gc")             \
 	CATEGORY(COLLECTIVE_WAIT, "collective_wait") \
-	CATEGORY(NCCL, "nccl") \
+	CATEGORY(NCCL, "nccl")                       \
 	CATEGORY(COLLECTIVE, "collective")
 
 #define ANNOTATIONS                                   \
@@ -96,7 +96,7 @@ enum tag {
 	ANNOTATION(COLLECTED, "collected")            \
 	ANNOTATION(ALGORITHM, "algorithm")            \
 	ANNOTATION(PROTOCOL, "protocol")              \
-	ANNOTATION(CHANNEL, "channel") \
+	ANNOTATION(CHANNEL, "channel")                \
 	ANNOTATION(GROUP, "group")                    \
 	ANNOTATION(CLOCK_ERROR, "clock_error_ns")
 

@@ -77,8 +77,8 @@ int torsh_process_read_counts(int stat_fd, struct process_counts *counts);
 uint32_t torsh_process_runnable(pid_t pid);
 
 /*
- * Returns for how many ns the process's threads waited for a CPU so far, and 1; 0: unknown. *n_threads:
- * how many were read.
+ * Returns for how many ns the process's threads waited for a CPU so far, and 1; 0: unknown.
+ * *n_threads: how many were read.
  */
 uint64_t torsh_process_cpu_wait(pid_t pid, uint32_t *n_threads);
 

@@ -26,7 +26,8 @@ struct process_usage {
 	uint32_t n_cpus; /* that the process may use; 0: unknown */
 	uint64_t cpus_ns; /* when they were counted */
 	/*
-	 * that its threads waited for a CPU, and 1: at the start, at the last sample, at the exit; 0: unknown
+	 * that its threads waited for a CPU, and 1: at the start, at the last sample, at the exit;
+	 * 0: unknown
 	 */
 	uint64_t wait_before, wait_ns;
 	_Atomic uint64_t exit_wait;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The median of the last steps is that of a sorted array, and one that is far slower is detected. */
+/* A step that is far slower than the median of those before is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -20,7 +20,7 @@
 #include "tools/writer/input/unfollowed.h"
 #include "tools/writer/output/flight.h"
 #include "tools/writer/output/summary.h"
-#include "tools/writer/threads/drain/keeps.h"
+#include "tools/writer/threads/keep/keeps.h"
 #include "tools/writer/threads/request_queue.h"
 
 struct drain_options {

@@ -5,8 +5,8 @@
  * with KEEP_PREFIX and which has the reason, and the others look for it once a second. A thread of
  * its own does that: a network's file system may not answer.
  */
-#ifndef TORSH_WRITER_THREADS_KEEP_PEERS_H
-#define TORSH_WRITER_THREADS_KEEP_PEERS_H
+#ifndef TORSH_WRITER_THREADS_KEEP_KEEP_PEERS_H
+#define TORSH_WRITER_THREADS_KEEP_KEEP_PEERS_H
 
 #include "tools/writer/threads/mailbox.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/keep_peers.h"
+#include "tools/writer/threads/keep/keep_peers.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,15 +4,15 @@
  * is then becomes a recording of its own, NAME.kept/N.torsh. The torsh command writes it, as a
  * client of this writer, so that the drain goes on. Owned by the drain thread.
  */
-#ifndef TORSH_WRITER_THREADS_DRAIN_KEEPS_H
-#define TORSH_WRITER_THREADS_DRAIN_KEEPS_H
+#ifndef TORSH_WRITER_THREADS_KEEP_KEEPS_H
+#define TORSH_WRITER_THREADS_KEEP_KEEPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "tools/writer/input/target.h"
-#include "tools/writer/threads/keep_peers.h"
+#include "tools/writer/threads/keep/keep_peers.h"
 
 #define KEEPS_MAX 16u /* of a session, besides those that somebody asks for: the last ones */
 /*

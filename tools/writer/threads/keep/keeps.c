@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/drain/keeps.h"
+#include "tools/writer/threads/keep/keeps.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -88,6 +89,20 @@ static inline void *torsh_sys_own_pages(size_t size_bytes)
 static inline long torsh_sys_munmap(void *at, size_t size_bytes)
 {
 	return TORSH_SYS(SYS_munmap, at, size_bytes, 0, 0, 0, 0);
+}
+
+/* The pages at *place, which the first caller makes as torsh_sys_own_pages. Any thread. */
+static inline void *torsh_sys_own_once(void *_Atomic *place, size_t size_bytes)
+{
+	void *made, *known = atomic_load_explicit(place, memory_order_acquire);
+
+	if (known)
+		return known;
+	made = torsh_sys_own_pages(size_bytes);
+	if (!made || atomic_compare_exchange_strong(place, &known, made))
+		return made;
+	torsh_sys_munmap(made, size_bytes);
+	return known;
 }
 
 /* Some CPUs lack the old forms of these two. */

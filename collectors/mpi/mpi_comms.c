@@ -31,19 +31,11 @@ struct state {
 	struct count counts[COUNTS];
 };
 
-static struct state *_Atomic state;
+static void *_Atomic state; /* struct state */
 
 static struct state *get_state(void)
 {
-	struct state *made, *known = atomic_load_explicit(&state, memory_order_acquire);
-
-	if (known)
-		return known;
-	made = torsh_sys_own_pages(sizeof(*made));
-	if (!made || atomic_compare_exchange_strong(&state, &known, made))
-		return made;
-	torsh_sys_munmap(made, sizeof(*made));
-	return known;
+	return torsh_sys_own_once(&state, sizeof(struct state));
 }
 
 uint64_t torsh_mpi_count_call(uint64_t key)

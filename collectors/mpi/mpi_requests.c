@@ -11,20 +11,11 @@
 #define TAKEN 1u /* no key */
 
 /* In pages that are zeroed in a forked child. */
-static struct mpi_request *_Atomic table;
+static void *_Atomic table; /* of struct mpi_request */
 
 static struct mpi_request *get_table(void)
 {
-	struct mpi_request *made, *known = atomic_load_explicit(&table, memory_order_acquire);
-	size_t n_bytes = REQUESTS * sizeof(*made);
-
-	if (known)
-		return known;
-	made = torsh_sys_own_pages(n_bytes);
-	if (!made || atomic_compare_exchange_strong(&table, &known, made))
-		return made;
-	torsh_sys_munmap(made, n_bytes);
-	return known;
+	return torsh_sys_own_once(&table, REQUESTS * sizeof(struct mpi_request));
 }
 
 /* Odd and above TAKEN. */
@@ -88,7 +79,9 @@ uint32_t torsh_mpi_request_take(uint64_t handle, bool is_message)
 
 struct mpi_request *torsh_mpi_request_at(uint32_t index)
 {
-	return &atomic_load_explicit(&table, memory_order_acquire)[index - 1];
+	struct mpi_request *all = atomic_load_explicit(&table, memory_order_acquire);
+
+	return &all[index - 1];
 }
 
 void torsh_mpi_request_return(uint32_t index, uint64_t handle)

@@ -37,19 +37,11 @@ struct state {
 	struct communicator communicators[N_COMMUNICATORS];
 };
 
-static struct state *_Atomic state;
+static void *_Atomic state; /* struct state */
 
 static struct state *get_state(void)
 {
-	struct state *made, *known = atomic_load_explicit(&state, memory_order_acquire);
-
-	if (known)
-		return known;
-	made = torsh_sys_own_pages(sizeof(*made));
-	if (!made || atomic_compare_exchange_strong(&state, &known, made))
-		return made;
-	torsh_sys_munmap(made, sizeof(*made));
-	return known;
+	return torsh_sys_own_once(&state, sizeof(struct state));
 }
 
 int torsh_nccl_mask(void)

@@ -26,7 +26,7 @@ struct state {
 	_Atomic uint32_t n_sent;
 };
 
-static struct state *_Atomic state;
+static void *_Atomic state; /* struct state */
 
 /* What a call is, from its inputs. */
 struct call {
@@ -37,15 +37,7 @@ struct call {
 
 static struct state *get_state(void)
 {
-	struct state *made, *known = atomic_load_explicit(&state, memory_order_acquire);
-
-	if (known)
-		return known;
-	made = torsh_sys_own_pages(sizeof(*made));
-	if (!made || atomic_compare_exchange_strong(&state, &known, made))
-		return made;
-	torsh_sys_munmap(made, sizeof(*made));
-	return known;
+	return torsh_sys_own_once(&state, sizeof(struct state));
 }
 
 /* The number of earlier calls with this key; COLLECTIVE_NO_SEQUENCE without room. */

@@ -30,19 +30,11 @@ struct works {
 	struct work sets[WORK_SETS][WORK_WAYS];
 };
 
-static struct works *_Atomic works;
+static void *_Atomic works; /* struct works */
 
 static struct works *get_works(void)
 {
-	struct works *made, *known = atomic_load_explicit(&works, memory_order_acquire);
-
-	if (known)
-		return known;
-	made = torsh_sys_own_pages(sizeof(*made));
-	if (!made || atomic_compare_exchange_strong(&works, &known, made))
-		return made;
-	torsh_sys_munmap(made, sizeof(*made));
-	return known;
+	return torsh_sys_own_once(&works, sizeof(struct works));
 }
 
 static uint64_t monotonic_ns(void)

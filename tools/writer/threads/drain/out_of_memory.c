@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,30 +12,9 @@
 #include "tools/base/memory.h"
 #include "tools/base/private_file.h"
 #include "tools/base/size.h"
+#include "tools/writer/output/copy_path.h"
 
 #define KEPT_MAX 4u
-
-/* Make the folder of recording number n. Returns its path for the caller to free, or NULL. */
-static char *make_path(const char *recording, uint32_t n)
-{
-	static const char ending[] = ".torsh";
-	size_t n_name = strlen(recording), n_ending = sizeof(ending) - 1;
-	char *path;
-	bool is_there;
-
-	if (n_name > n_ending && !strcmp(recording + n_name - n_ending, ending))
-		n_name -= n_ending;
-	if (asprintf(&path, "%.*s.out-of-memory", (int)n_name, recording) < 0)
-		return NULL;
-	is_there = !torsh_private_directory(path);
-	free(path);
-	if (!is_there)
-		return NULL;
-	return asprintf(&path, "%.*s.out-of-memory/%" PRIu32 "%s", (int)n_name, recording, n,
-			ending) < 0
-		       ? NULL
-		       : path;
-}
 
 static int write_recording(int fd, const struct out_of_memory *kept, struct target *target,
 			   const struct rows_session *session)
@@ -118,7 +96,7 @@ void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target,
 		return;
 	}
 	describe(state, text, sizeof(text));
-	path = make_path(kept->recording, ++kept->n_kept);
+	path = torsh_copy_path(kept->recording, "out-of-memory", ++kept->n_kept);
 	torsh_process_state_note(state, "out of memory: %s; what was held then: %s", text,
 				 path ? path : "not kept");
 	result = keep(path, kept, target, session);

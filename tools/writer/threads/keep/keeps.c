@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tools/base/memory.h"
-#include "tools/base/private_file.h"
+#include "tools/writer/output/copy_path.h"
 #include "tools/writer/threads/end_exports.h"
 
 #define TEXT_BYTES 400u
@@ -24,27 +24,6 @@ struct keep_command {
 	char *path;
 	struct keep_command *next;
 };
-
-/* Returns the path of copy number n for the caller to free, or NULL without its folder. */
-static char *make_path(const char *recording, uint32_t n)
-{
-	static const char ending[] = ".torsh";
-	size_t n_name = strlen(recording), n_ending = sizeof(ending) - 1;
-	char *path;
-	bool is_there;
-
-	if (n_name > n_ending && !strcmp(recording + n_name - n_ending, ending))
-		n_name -= n_ending;
-	if (asprintf(&path, "%.*s.kept", (int)n_name, recording) < 0)
-		return NULL;
-	is_there = !torsh_private_directory(path);
-	free(path);
-	if (!is_there)
-		return NULL;
-	return asprintf(&path, "%.*s.kept/%" PRIu32 "%s", (int)n_name, recording, n, ending) < 0
-		       ? NULL
-		       : path;
-}
 
 static pid_t start_command(const struct target *target, const char *path)
 {
@@ -65,7 +44,7 @@ static pid_t start_command(const struct target *target, const char *path)
 /* Returns 0 or -errno. */
 static int begin(struct keeps *keeps, struct target *target, const char *text)
 {
-	char *path = make_path(keeps->recording_path, keeps->n_kept + 1);
+	char *path = torsh_copy_path(keeps->recording_path, "kept", keeps->n_kept + 1);
 	struct keep_command *command;
 	pid_t child;
 
@@ -92,7 +71,9 @@ static int begin(struct keeps *keeps, struct target *target, const char *text)
 static void drop_oldest(struct keeps *keeps, struct target *target)
 {
 	uint32_t *place = &keeps->unasked[keeps->n_unasked % KEEPS_MAX];
-	char *path = keeps->n_unasked < KEEPS_MAX ? NULL : make_path(keeps->recording_path, *place);
+	char *path = keeps->n_unasked < KEEPS_MAX
+			     ? NULL
+			     : torsh_copy_path(keeps->recording_path, "kept", *place);
 
 	if (path && !unlink(path))
 		torsh_process_state_note(&target->state, "%s gave its place to a later copy", path);

@@ -14,14 +14,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-struct input {
+struct piece_input {
 	const uint8_t *bytes;
 	size_t n, piece;
 };
 
 static size_t fill(void *source, char *bytes, size_t n)
 {
-	struct input *input = source;
+	struct piece_input *input = source;
 
 	if (n > input->piece)
 		n = input->piece;
@@ -46,7 +46,7 @@ static void break_down(const struct kineto_trace *trace, bool without_last_step)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-	struct input input = {bytes + 1, n_bytes - 1, n_bytes ? bytes[0] + 1u : 1};
+	struct piece_input input = {bytes + 1, n_bytes - 1, n_bytes ? bytes[0] + 1u : 1};
 	struct kineto_trace trace;
 	char error[256] = "";
 

@@ -30,6 +30,24 @@ HERE = """
 import sys, torsh
 print(len(torsh.ranks(sys.argv[1], output=sys.argv[2])["ranks"]))
 """
+# fsspec's file system in memory, and "file://" for workers that are processes of their own.
+URLS = """
+import pathlib, sys, torsh, fsspec
+from distributed import Client, LocalCluster
+if __name__ == "__main__":
+    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.fold")):
+        fsspec.filesystem("memory").pipe_file(f"/job/{path.name}", path.read_bytes())
+    torsh.ranks("memory://job", output=sys.argv[2] + ".memory")
+    assert pathlib.Path(sys.argv[2] + ".memory").read_bytes() == pathlib.Path(sys.argv[3]).read_bytes(), "memory://"
+    try:
+        torsh.ranks("memory://nothing")
+    except FileNotFoundError as error:
+        assert "nothing" in str(error), error
+    else:
+        raise AssertionError("a URL of nothing is refused")
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        print(len(torsh.ranks("file://" + sys.argv[1], client, output=sys.argv[2])["ranks"]))
+"""
 
 
 def expect_same(name, program, python):
@@ -40,7 +58,7 @@ def expect_same(name, program, python):
     torsh("merge", many, "-o", folder / "merged")
     (folder / "program.py").write_text(program)
     env = {**os.environ, "PYTHONPATH": str(ROOT / "tools/python"), "TORSH": str(TORSH), "RAY_USAGE_STATS_ENABLED": "0"}
-    result = run([python, folder / "program.py", many, folder / name], env, timeout=300)
+    result = run([python, folder / "program.py", many, folder / name, folder / "merged"], env, timeout=300)
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-2000:]}")
     expect_equal(int(result.stdout.split()[-1]), RANKS, "ranks in the report")
     is_same = (folder / name).read_bytes() == (folder / "merged").read_bytes()
@@ -62,6 +80,12 @@ def dask_gives_the_bytes_of_torsh_merge():
 @needs("clusters")
 def ray_gives_the_bytes_of_torsh_merge():
     expect_same("ray", RAY, environment_python("clusters"))
+
+
+@case
+@needs("clusters")
+def urls_give_the_bytes_of_torsh_merge():
+    expect_same("urls", URLS, environment_python("clusters"))
 
 
 main()

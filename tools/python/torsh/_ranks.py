@@ -10,6 +10,7 @@ def ranks(paths: object, client: object = None, output: object = None, command: 
 
     client: a distributed.Client of Dask, or the module ray after ray.init(), whose workers then read the files. They need
     the paths, the command ($TORSH, or where torsh.Recording finds it here) and this module. Without one, all is done here.
+    paths: also URLs that fsspec reads, as "s3://bucket/job" or "gs://bucket/job": each worker fetches its share.
     output: also keep the merged fold there. It has the same bytes whoever merged it.
     """
     import json
@@ -35,6 +36,9 @@ def _listed(paths):
 
     found = []
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else list(paths):
+        if _is_url(path):
+            found += _listed_url(path)
+            continue
         path = pathlib.Path(path).absolute()
         if path.is_dir():
             files = sorted(path.glob("*.fold")) or sorted(path.glob("*.torsh"))
@@ -48,6 +52,42 @@ def _listed(paths):
     return found
 
 
+def _is_url(path):
+    return isinstance(path, str) and "://" in path
+
+
+def _fsspec():
+    try:
+        import fsspec
+    except ImportError as error:
+        raise RuntimeError("URLs are read by fsspec, which is not installed: pip install fsspec, and what it needs for them, "
+                           "as s3fs or gcsfs") from error
+    return fsspec
+
+
+def _listed_url(url):
+    """The files that a URL stands for, as URLs."""
+    system, path = _fsspec().core.url_to_fs(url)
+    if not system.isdir(path):
+        return [url]
+    path = path.rstrip("/")
+    files = sorted(system.glob(f"{path}/*.fold")) or sorted(system.glob(f"{path}/*.torsh"))
+    if not files:
+        raise FileNotFoundError(f"{url} has neither folds (*.fold) nor recordings (*.torsh)")
+    return [system.unstrip_protocol(file) for file in files]
+
+
+def _fetched(url, folder, number):
+    """The path of a copy of what the URL names."""
+    import os
+    import shutil
+
+    path = os.path.join(folder, f"{number}{os.path.splitext(url)[1]}")
+    with _fsspec().open(url, "rb") as source, open(path, "wb") as copy:
+        shutil.copyfileobj(source, copy)
+    return path
+
+
 def _merge(items, command):
     """The merged fold, as bytes, of files or of folds as bytes: the task of a worker."""
     import os
@@ -57,7 +97,7 @@ def _merge(items, command):
     with tempfile.TemporaryDirectory(prefix="torsh-ranks-") as folder:
         merged, paths = os.path.join(folder, "merged"), []
         for i, item in enumerate(items):
-            path = item
+            path = _fetched(item, folder, i) if _is_url(item) else item
             if isinstance(item, bytes):
                 path = os.path.join(folder, f"{i}.fold")
                 with open(path, "wb") as file:

@@ -309,16 +309,16 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 
 /* Write what the writer has of the target's timeline. Returns as torsh_rows_timeline. */
 static uint32_t put_timeline(struct recording_file *file, struct flight *flight,
-			     const struct target *target, struct timeline_writer *timeline)
+			     struct target *target, struct timeline_writer *timeline)
 {
-	const struct process_state *state = &target->state;
+	struct process_state *state = &target->state;
 	Torsh__Timeline row = TORSH__TIMELINE__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct flight_chunk about = {.process = target->number,
 				     .first_ns = state->timeline_first_ns,
 				     .last_ns = state->timeline_last_ns,
 				     .n_steps = state->steps.n_steps,
-				     .passed = (struct timeline_passed *)&state->passed};
+				     .passed = &state->passed};
 	uint32_t n_events;
 	int result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);
 

@@ -173,8 +173,7 @@ def each_line_has_the_pages_that_it_broke():
     assert "broke inherited pages" not in torsh("rss", output, "--pid", str(quiet["pid"]), "--at", "end"), "the text isn't silent"
     assert not set(by_function(quiet)) & {"touch_many", "touch_few"}, quiet["broken_by"]
     shown = torsh("rss", output, "--pid", str(report["pid"]), "--at", "end")
-    assert re.search(rf"touch_many, \S*train.py:{first['line']}
-", shown), shown
+    assert re.search(rf"touch_many, \S*train.py:{first['line']}\n", shown), shown
 
 
 @case

@@ -74,7 +74,7 @@ static void put(struct flown *flown, uint32_t process)
 		torsh_recording_settle(flown->file);
 }
 
-/* The numbers of messages of the process that a reader finds, ascending from *first; their count. */
+/* Returns how many messages of the process a reader finds, in order; *first: the first's number. */
 static uint64_t found(struct flown *flown, uint32_t process, uint64_t *first)
 {
 	struct recording_reader *reader;

@@ -13,7 +13,8 @@ from harness import *  # noqa: E402,F403
 from exported import made  # noqa: E402
 
 COMMANDS = ("run", "report", "open", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "whatif", "regions",
-            "dump", "diff", "check", "ranks", "fold", "merge", "merge-trace", "export", "html", "serve", "list", "top", "snapshot", "pause", "resume", "end")
+            "dump", "diff", "check", "ranks", "fold", "merge", "merge-trace", "export", "html", "serve", "list", "top",
+            "snapshot", "keep", "pause", "resume", "end")
 
 
 def recorded(name="entries", **env):

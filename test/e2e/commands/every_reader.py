@@ -20,8 +20,8 @@ from pythons import find_all  # noqa: E402
 from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simulated  # noqa: E402
 
 READERS = ("report", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "regions")
-NO_READERS = {"run", "serve", "list", "snapshot", "top", "pause", "resume", "end", "diff", "html", "export", "dump", "open",
-              "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
+NO_READERS = {"run", "serve", "list", "snapshot", "keep", "top", "pause", "resume", "end", "diff", "html", "export", "dump",
+              "open", "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
 # What asks for more than the plain command does.
 FURTHER = (("open",), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
            ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"),

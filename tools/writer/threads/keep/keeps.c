@@ -202,13 +202,13 @@ static void note_failure(const struct keep_command *command, struct target *cons
 
 static void take_told(struct keeps *keeps, struct target *const *targets, uint32_t n_targets)
 {
-	char *told = torsh_keep_peers_take(keeps->peers);
-	const char *problem = torsh_keep_peers_problem(keeps->peers);
+	char *told = n_targets ? torsh_keep_peers_take(keeps->peers) : NULL;
+	const char *problem = n_targets ? torsh_keep_peers_problem(keeps->peers) : NULL;
 
-	if (told && n_targets)
+	if (told)
 		torsh_keeps_keep(keeps, targets[0], KEEP_TOLD, "another rank kept a copy: %s",
 				 told);
-	if (problem && n_targets)
+	if (problem)
 		torsh_process_state_note(&targets[0]->state, "%s", problem);
 	free(told);
 }

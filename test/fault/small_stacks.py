@@ -29,7 +29,8 @@ SMALL_BYTES = 4096  # as in stack_use.c
 BOUND = {"LD_BIND_NOW": "1"}  # binding takes stack of the loader's own
 WITHOUT_MARKS = {"NSYS_PROFILING_SESSION_ID": "1"}  # another tool measures: of what devices do only the calls are recorded
 LISTED = re.search(r"global:(.*)local:", re.sub(r"/\*.*?\*/", "", (ROOT / "shim/exports.map").read_text(), flags=re.S), re.S)
-EXPORTS = LISTED[1].replace(";", " ").split()
+# NCCL's are tables, not functions.
+EXPORTS = [name for name in LISTED[1].replace(";", " ").split() if not name.startswith("ncclProfiler_")]
 # What NVTX is given for its slots, by module and slot.
 SLOTS = [f"nvtx-{module}-{slot}" for module, slot in
          re.findall(r"^NVTX(?:_VOID)?\((\d+), (\d+),", (ROOT / "shim/ranges/nvtx.def").read_text(), flags=re.M)]

@@ -17,6 +17,7 @@ PERMITTED = tuple((re.compile(activities), re.compile(calls)) for activities, ca
     (".*", "(futex|mmap|munmap|madvise).*", "everything with threads and a heap allows them"),
     ("exec.*|spawn", "get(e?[ug])id|prctl|(openat|readlinkat|faccessat|pread64|fstat|fstatfs|fgetxattr|close) .*",
      "before an exec: whether the program can load the agent"),
+    (".*", "rt_sigaction|rt_sigprocmask|newfstatat /proc/self/task", "at the exit: which signals have handlers that wait"),
 ))
 # Of these one, for one program.
 AT_MOST_ONCE = re.compile("get.*|prctl|(openat|readlinkat|faccessat|fstat|fstatfs|fgetxattr) .*")

@@ -7,21 +7,13 @@
 #ifndef TORSH_AGENT_SESSION_EXIT_QUIET_H
 #define TORSH_AGENT_SESSION_EXIT_QUIET_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct exit_quiet {
-	bool is_quiet;
-	uint64_t mask; /* the thread's own */
-};
-
 /*
  * Block the signals that have handlers, if this is the only thread: another one would run them
  * otherwise. Makes system calls.
  */
-void torsh_exit_quiet_begin(struct exit_quiet *quiet);
+void torsh_exit_quiet_begin(void);
 
 /* Let the handlers run that were due meanwhile. */
-void torsh_exit_quiet_end(struct exit_quiet *quiet);
+void torsh_exit_quiet_end(void);
 
 #endif

@@ -27,7 +27,6 @@ struct exit_wait {
 	uint64_t moved_ns; /* time of the last change of the heartbeat */
 	uint32_t heartbeat;
 	bool has_printed;
-	struct exit_quiet quiet;
 };
 
 static uint64_t now_ns(void)
@@ -111,7 +110,7 @@ static void check_judged(struct exit_wait *wait, const struct expected *expected
 {
 	if (!(wishes & EXIT_VERDICTS) || wait->at_ns - wait->begin_ns >= QUIET_MAX_NS ||
 	    (expected->judged && atomic_load_explicit(expected->judged, memory_order_relaxed)))
-		torsh_exit_quiet_end(&wait->quiet);
+		torsh_exit_quiet_end();
 }
 
 /* A handler ran. Returns whether to go on waiting. */
@@ -161,11 +160,11 @@ static bool await_answer(struct channel_header *header, const struct expected *e
 
 	wait.moved_ns = wait.begin_ns;
 	if (may_call(header) && wishes_of(header, may_be_first) & EXIT_VERDICTS)
-		torsh_exit_quiet_begin(&wait.quiet);
+		torsh_exit_quiet_begin();
 	has_answer = await_in(&wait, header, expected, may_be_first);
 	/* Pairs with the check in has_gone_on of the writer: from here on the memory changes. */
 	atomic_store_explicit(&header->waiting_at, 0, memory_order_seq_cst);
-	torsh_exit_quiet_end(&wait.quiet);
+	torsh_exit_quiet_end();
 	return has_answer;
 }
 

@@ -23,9 +23,6 @@ MOST = tuple((re.compile(pattern), most) for pattern, *most in (
     ("__assert.*", 1536, 1536),
     # The name of each bar is made first.
     ("itt-histogram_submit", 640, 1536),
-    # At an exit the signals with handlers are looked up; a call that loads code asks the driver twice.
-    ("_exit|_Exit|quick_exit", 704, 1536),
-    ("cu(Module|Library).*", 640, 1536),
     (".*", 512, 1536),
 ))
 SMALL_BYTES = 4096  # as in stack_use.c

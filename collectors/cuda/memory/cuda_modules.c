@@ -20,6 +20,7 @@ static _Thread_local struct {
 	uint32_t device;
 	bool is_measured;
 	uint64_t free_bytes, changes;
+	struct event_device_room info; /* the last answer: the stack may be small */
 } loading;
 
 void torsh_cuda_modules_see_change(void)
@@ -29,46 +30,56 @@ void torsh_cuda_modules_see_change(void)
 
 void torsh_cuda_modules_begins(uint32_t device)
 {
-	struct event_device_room info = {0};
-
 	if (loading.depth++)
 		return;
 	loading.device = device;
 	loading.changes = atomic_load_explicit(&n_changes, memory_order_relaxed);
-	loading.is_measured = !torsh_cuda_memory_info_query_at_call(device, &info);
-	loading.free_bytes = info.free_bytes;
+	loading.info = (struct event_device_room){0};
+	loading.is_measured = !torsh_cuda_memory_info_query_at_call(device, &loading.info);
+	loading.free_bytes = loading.info.free_bytes;
 }
 
 /* Returns what the call took. *is_measured: it is known, and no other thread changed it. */
-static uint64_t took(bool *is_measured)
+static __attribute__((noinline)) uint64_t took(bool *is_measured)
 {
-	struct event_device_room info = {0};
-
+	loading.info = (struct event_device_room){0};
 	*is_measured = loading.is_measured &&
-		       !torsh_cuda_memory_info_query_at_call(loading.device, &info) &&
+		       !torsh_cuda_memory_info_query_at_call(loading.device, &loading.info) &&
 		       loading.changes == atomic_load_explicit(&n_changes, memory_order_relaxed) &&
-		       info.free_bytes <= loading.free_bytes;
-	return *is_measured ? loading.free_bytes - info.free_bytes : 0;
+		       loading.info.free_bytes <= loading.free_bytes;
+	return *is_measured ? loading.free_bytes - loading.info.free_bytes : 0;
+}
+
+/* Not inlined: while the driver is queried no event is on the stack, which may be small. */
+static __attribute__((noinline)) void send_load(uint32_t api, const struct cuda_memory_call *call,
+						uint64_t bytes, bool is_measured, const void *frame)
+{
+	const struct cuda_module *loaded = call->parameters;
+	struct event event = {.id = EVENT_DEVICE_CODE,
+			      .device_code = {.api = api,
+					      .handle = *loaded->out,
+					      .bytes = bytes,
+					      .is_measured = is_measured,
+					      .device = loading.device,
+					      .context = call->context}};
+
+	torsh_producer_send(&event, torsh_config.with_stack ? frame : NULL);
 }
 
 void torsh_cuda_modules_ends(uint32_t api, const struct cuda_memory_call *call, int result,
 			     const void *frame)
 {
 	const struct cuda_module *loaded = call->parameters;
-	struct event event = {.id = EVENT_DEVICE_CODE,
-			      .device_code = {.api = api, .context = call->context}};
 	bool is_measured;
+	uint64_t bytes;
 
 	if (!loading.depth || --loading.depth)
 		return;
 	if (result || !loaded->out)
 		return;
-	event.device_code.handle = *loaded->out;
-	event.device_code.device = loading.device;
-	event.device_code.bytes = took(&is_measured);
-	event.device_code.is_measured = is_measured;
+	bytes = took(&is_measured);
 	torsh_cuda_memory_info_see(loading.device, 0);
-	torsh_producer_send(&event, torsh_config.with_stack ? frame : NULL);
+	send_load(api, call, bytes, is_measured, frame);
 }
 
 void torsh_cuda_modules_unloaded(uint32_t api, const struct cuda_memory_call *call, uint64_t handle)

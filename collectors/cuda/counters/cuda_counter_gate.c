@@ -52,11 +52,12 @@ static bool has_part(const char *name)
 bool torsh_counter_is_collective(const char *name)
 {
 	enum { UNKNOWN, NO, YES };
-	static _Atomic uint8_t answers[N_LABELS];
+	static void *_Atomic known; /* _Atomic uint8_t of each label */
 	uint32_t label = torsh_label(name, strlen(name));
+	_Atomic uint8_t *answers = torsh_sys_own_once(&known, N_LABELS);
 	uint8_t answer;
 
-	if (!label || label >= N_LABELS)
+	if (!answers || !label || label >= N_LABELS)
 		return has_part(name);
 	answer = atomic_load_explicit(&answers[label], memory_order_relaxed);
 	if (answer == UNKNOWN) {

@@ -7,7 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/ranks/kineto/breakdown.h"
 #include "tools/ranks/make/fold_make.h"
-#include "tools/ranks/make/rank_row.h"
+#include "tools/ranks/make/rank_samples.h"
 
 struct making {
 	const struct kineto_trace *trace;
@@ -16,8 +16,6 @@ struct making {
 	struct intervals compute;
 	struct kineto_step *steps; /* by start */
 	struct rank_collectives collectives;
-	struct hash_map texts;
-	uint64_t last_sequence, last_issued_ns;
 };
 
 static uint64_t to_ns(const struct kineto_trace *trace, double at_us)
@@ -120,19 +118,7 @@ static void collect(struct making *making)
 	free(all);
 }
 
-static uint32_t put_text(struct making *making, const char *text)
-{
-	Torsh__FoldRank *row = making->row;
-	size_t i = torsh_hash_map_put_text(&making->texts, text, row->n_texts)->value;
-
-	if (i == row->n_texts) {
-		row->texts = torsh_need_items(row->texts, i, i + 1, sizeof(*row->texts));
-		row->texts[row->n_texts++] = torsh_need(strdup(text));
-	}
-	return (uint32_t)i;
-}
-
-/* Returns the index of the step in which something was issued; SIZE_MAX: in none. */
+/* Returns the index of the step in which something was issued; RANK_SAMPLES_NO_STEP: in none. */
 static size_t step_at(const struct making *making, uint64_t at_ns)
 {
 	double at = to_us(making->trace, at_ns);
@@ -147,95 +133,31 @@ static size_t step_at(const struct making *making, uint64_t at_ns)
 			high = middle;
 	}
 	if (!low || at >= making->steps[low - 1].start_us + making->steps[low - 1].dur_us)
-		return SIZE_MAX;
+		return RANK_SAMPLES_NO_STEP;
 	return low - 1;
 }
 
-static void add_sample(struct making *making, const struct rank_collective *of)
-{
-	Torsh__FoldRank *row = making->row;
-	size_t i = row->n_group++, step = step_at(making, of->issued_ns);
-
-	row->group[i] = put_text(making, of->group);
-	row->name[i] = put_text(making, of->name);
-	row->sequence_step[i] = (int64_t)(of->sequence - making->last_sequence);
-	row->step[i] = step == SIZE_MAX ? 0 : (uint32_t)step + 1;
-	row->bytes[i] = of->bytes;
-	row->issued_step[i] = (int64_t)(of->issued_ns - making->last_issued_ns);
-	row->queued_ns[i] = of->entered_ns - of->issued_ns;
-	row->length_ns[i] = of->end_ns - of->entered_ns;
-	row->flags[i] = of->flags;
-	making->last_sequence = of->sequence;
-	making->last_issued_ns = of->issued_ns;
-}
-
-static void add_samples(struct making *making)
+/* What the host did between two of them is not looked at. */
+static void add_collectives(struct making *making)
 {
 	const struct rank_collectives *all = &making->collectives;
-	Torsh__FoldRank *row = making->row;
-	size_t n = all->n;
-
-	row->has_threshold = true;
-	row->threshold = torsh_rank_row_threshold(all, FOLD_SAMPLES);
-	row->group = torsh_need_items(NULL, 0, n, sizeof(*row->group));
-	row->name = torsh_need_items(NULL, 0, n, sizeof(*row->name));
-	row->sequence_step = torsh_need_items(NULL, 0, n, sizeof(*row->sequence_step));
-	row->step = torsh_need_items(NULL, 0, n, sizeof(*row->step));
-	row->bytes = torsh_need_items(NULL, 0, n, sizeof(*row->bytes));
-	row->issued_step = torsh_need_items(NULL, 0, n, sizeof(*row->issued_step));
-	row->queued_ns = torsh_need_items(NULL, 0, n, sizeof(*row->queued_ns));
-	row->length_ns = torsh_need_items(NULL, 0, n, sizeof(*row->length_ns));
-	row->flags = torsh_need_items(NULL, 0, n, sizeof(*row->flags));
-	for (size_t i = 0; i < n; i++) {
-		if (torsh_rank_row_keeps(row->threshold, all->items[i].group,
-					 all->items[i].sequence))
-			add_sample(making, &all->items[i]);
-	}
-	n = row->n_group;
-	row->n_name = row->n_sequence_step = row->n_step = row->n_bytes = row->n_issued_step =
-		row->n_queued_ns = row->n_length_ns = row->n_flags = n;
-	/* What the host did meanwhile isn't looked at. */
-	row->n_leads = n * N_FOLD_LEADS;
-	row->leads = torsh_need_items(NULL, 0, row->n_leads, sizeof(*row->leads));
-}
-
-static void add_sums(struct making *making)
-{
-	Torsh__FoldRank *row = making->row;
 	const struct kineto_trace *trace = making->trace;
-	size_t n_buckets = row->n_phases / N_FOLD_PHASES, next = 0;
+	struct rank_samples samples = {.row = making->row, .fold = making->fold};
+	size_t next = 0;
 
-	for (size_t i = 0; i < making->collectives.n; i++) {
-		const struct rank_collective *of = &making->collectives.items[i];
+	torsh_rank_samples_begin(&samples, all, FOLD_SAMPLES);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct rank_collective *of = &all->items[i];
 		uint64_t ns = of->end_ns - of->entered_ns;
 		double computed =
 			torsh_intervals_within(&making->compute, to_us(trace, of->entered_ns),
 					       to_us(trace, of->end_ns), &next);
 		uint64_t covered = (uint64_t)(computed * 1000 + 0.5);
-		uint64_t exposed = covered < ns ? ns - covered : 0;
-		const struct fold_key key = {
-			.kind = FOLD_COLLECTIVE, .function = of->name, .file = of->group};
-		const uint64_t values[N_FOLD_COLLECTIVES] = {
-			[FOLD_COLLECTIVES_calls] = 1,
-			[FOLD_COLLECTIVES_bytes] = of->bytes,
-			[FOLD_COLLECTIVES_total_ns] = ns,
-			[FOLD_COLLECTIVES_exposed_ns] = exposed,
-			[FOLD_COLLECTIVES_min_ns] = ns,
-			[FOLD_COLLECTIVES_max_ns] = ns,
-			[FOLD_COLLECTIVES_group_size] = of->group_size,
-		};
-		size_t step = step_at(making, of->issued_ns);
 
-		torsh_fold_add(making->fold, FOLD_COLLECTIVES,
-			       torsh_fold_node(making->fold, 0, &key),
-			       of->bytes ? 64u - (uint32_t)__builtin_clzll(of->bytes) : 0, values);
-		row->totals[FOLD_TOTAL_communication_ns] += ns;
-		row->totals[FOLD_TOTAL_exposed_ns] += exposed;
-		if (step == SIZE_MAX)
-			continue;
-		row->phases[FOLD_PHASE_communication_ns * n_buckets + (step >> row->shift)] += ns;
-		row->phases[FOLD_PHASE_exposed_ns * n_buckets + (step >> row->shift)] += exposed;
+		torsh_rank_samples_add(&samples, of, step_at(making, of->issued_ns),
+				       covered < ns ? ns - covered : 0, NULL);
 	}
+	torsh_rank_samples_end(&samples);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -318,15 +240,12 @@ Torsh__FoldRank *torsh_kineto_fold(struct fold *fold, const struct kineto_trace 
 	add_steps(&making);
 	while (fold->shift < row->shift)
 		torsh_fold_widen(fold, row->shift);
-	add_sums(&making);
-	add_samples(&making);
-	row->totals[FOLD_TOTAL_collectives] = making.collectives.n + 1;
+	add_collectives(&making);
 	row->totals[FOLD_TOTAL_communication_ns]++;
 	row->totals[FOLD_TOTAL_exposed_ns]++;
 	row->totals[FOLD_TOTAL_stepped_ns] += trace->n_steps > 0;
 	free(making.compute.items);
 	free(making.steps);
 	torsh_rank_collectives_free(&making.collectives);
-	torsh_hash_map_free(&making.texts);
 	return row;
 }

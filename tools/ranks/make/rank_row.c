@@ -3,193 +3,32 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "tools/base/die.h"
 #include "tools/ranks/make/fold_make.h"
 #include "tools/ranks/make/lead.h"
 #include "tools/ranks/make/rank_clocks.h"
+#include "tools/ranks/make/rank_samples.h"
 
-/* ---- which collectives are kept -------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
-static uint64_t hash_block(const char *group, uint64_t sequence)
+static void add_collectives(struct rank_samples *samples, const struct process_pass *pass)
 {
-	uint64_t block = sequence >> FOLD_BLOCK_BITS;
-
-	return XXH64(&block, sizeof(block), XXH64(group, strlen(group), 0));
-}
-
-bool torsh_rank_row_keeps(uint64_t threshold, const char *group, uint64_t sequence)
-{
-	return hash_block(group, sequence) <= threshold;
-}
-
-static int compare_hashes(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Ranks with as many collectives choose alike: the blocks with the lowest hashes. */
-uint64_t torsh_rank_row_threshold(const struct rank_collectives *all, size_t n_samples)
-{
-	uint64_t *hashes, threshold;
-
-	if (all->n <= n_samples)
-		return UINT64_MAX;
-	hashes = torsh_need_items(NULL, 0, all->n, sizeof(*hashes));
-	for (size_t i = 0; i < all->n; i++)
-		hashes[i] = hash_block(all->items[i].group, all->items[i].sequence);
-	qsort(hashes, all->n, sizeof(*hashes), compare_hashes);
-	threshold = hashes[n_samples] == hashes[0] ? hashes[0] : hashes[n_samples] - 1;
-	free(hashes);
-	return threshold;
-}
-
-/* ---- samples --------------------------------------------------------------------------------- */
-
-struct sampling {
-	Torsh__FoldRank *row;
-	struct fold *fold;
-	const struct process_pass *pass;
-	struct hash_map texts;
-	struct lead_cursor cursor;
-	uint64_t origin_ns; /* issued_ns counts from here */
-	uint64_t last_sequence, last_issued_ns;
-	uint64_t *leads; /* by sample, then by lead */
-};
-
-static uint32_t put_text(struct sampling *sampling, const char *text)
-{
-	Torsh__FoldRank *row = sampling->row;
-	size_t i = torsh_hash_map_put_text(&sampling->texts, text, row->n_texts)->value;
-
-	if (i == row->n_texts) {
-		row->texts = torsh_need_items(row->texts, i, i + 1, sizeof(*row->texts));
-		row->texts[row->n_texts++] = torsh_need(strdup(text));
-	}
-	return (uint32_t)i;
-}
-
-static void add_sample(struct sampling *sampling, const struct rank_collective *of,
-		       const uint64_t *leads)
-{
-	Torsh__FoldRank *row = sampling->row;
-	const struct process_pass *pass = sampling->pass;
-	size_t i = row->n_group++, step = torsh_steps_at(pass->steps, of->issued_ns);
-	bool has_end = of->flags & FOLD_SAMPLE_ENDS && of->end_ns >= of->entered_ns;
-
-	row->group[i] = put_text(sampling, of->group);
-	row->name[i] = put_text(sampling, of->name);
-	row->sequence_step[i] = (int64_t)(of->sequence - sampling->last_sequence);
-	row->step[i] = step == STEP_NONE ? 0 : (uint32_t)step + 1;
-	row->bytes[i] = of->bytes;
-	row->issued_step[i] = (int64_t)(of->issued_ns - sampling->last_issued_ns);
-	row->queued_ns[i] = of->entered_ns > of->issued_ns ? of->entered_ns - of->issued_ns : 0;
-	row->length_ns[i] = has_end ? of->end_ns - of->entered_ns : 0;
-	row->flags[i] = of->flags & ~(has_end ? 0u : FOLD_SAMPLE_ENDS);
-	memcpy(&sampling->leads[i * N_FOLD_LEADS], leads, N_FOLD_LEADS * sizeof(*leads));
-	sampling->last_sequence = of->sequence;
-	sampling->last_issued_ns = of->issued_ns;
-}
-
-/* Reserve columns for n samples. */
-static void reserve_samples(Torsh__FoldRank *row, size_t n)
-{
-	row->group = torsh_need_items(NULL, 0, n, sizeof(*row->group));
-	row->name = torsh_need_items(NULL, 0, n, sizeof(*row->name));
-	row->sequence_step = torsh_need_items(NULL, 0, n, sizeof(*row->sequence_step));
-	row->step = torsh_need_items(NULL, 0, n, sizeof(*row->step));
-	row->bytes = torsh_need_items(NULL, 0, n, sizeof(*row->bytes));
-	row->issued_step = torsh_need_items(NULL, 0, n, sizeof(*row->issued_step));
-	row->queued_ns = torsh_need_items(NULL, 0, n, sizeof(*row->queued_ns));
-	row->length_ns = torsh_need_items(NULL, 0, n, sizeof(*row->length_ns));
-	row->flags = torsh_need_items(NULL, 0, n, sizeof(*row->flags));
-}
-
-static void settle_samples(struct sampling *sampling)
-{
-	Torsh__FoldRank *row = sampling->row;
-	size_t n = row->n_group;
-
-	row->n_name = row->n_sequence_step = row->n_step = row->n_bytes = row->n_issued_step =
-		row->n_queued_ns = row->n_length_ns = row->n_flags = n;
-	row->n_leads = n * N_FOLD_LEADS;
-	row->leads = torsh_need_items(NULL, 0, row->n_leads, sizeof(*row->leads));
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < N_FOLD_LEADS; k++)
-			row->leads[k * n + i] = sampling->leads[i * N_FOLD_LEADS + k];
-	}
-	free(sampling->leads);
-}
-
-/* ---- sums of collectives --------------------------------------------------------------------- */
-
-static uint32_t size_class(uint64_t bytes)
-{
-	return bytes ? 64u - (uint32_t)__builtin_clzll(bytes) : 0;
-}
-
-static void add_sums(struct sampling *sampling, const struct rank_collective *of,
-		     uint64_t exposed_ns)
-{
-	Torsh__FoldRank *row = sampling->row;
-	uint64_t ns = of->flags & FOLD_SAMPLE_ENDS && of->end_ns > of->entered_ns
-			      ? of->end_ns - of->entered_ns
-			      : 0;
-	uint32_t node = torsh_fold_node(sampling->fold, 0,
-					&(struct fold_key){.kind = FOLD_COLLECTIVE,
-							   .function = of->name,
-							   .file = of->group});
-	const uint64_t values[N_FOLD_COLLECTIVES] = {
-		[FOLD_COLLECTIVES_calls] = 1,
-		[FOLD_COLLECTIVES_bytes] = of->bytes,
-		[FOLD_COLLECTIVES_total_ns] = ns,
-		[FOLD_COLLECTIVES_exposed_ns] = exposed_ns,
-		[FOLD_COLLECTIVES_min_ns] = ns,
-		[FOLD_COLLECTIVES_max_ns] = ns,
-		[FOLD_COLLECTIVES_group_size] = of->group_size,
-	};
-	size_t step = torsh_steps_at(sampling->pass->steps, of->issued_ns);
-
-	torsh_fold_add(sampling->fold, FOLD_COLLECTIVES, node, size_class(of->bytes), values);
-	row->totals[FOLD_TOTAL_communication_ns] += ns;
-	row->totals[FOLD_TOTAL_exposed_ns] += exposed_ns;
-	if (of->group_size > row->world_size) {
-		row->has_world_size = true;
-		row->world_size = of->group_size;
-	}
-	if (step != STEP_NONE) {
-		size_t n = row->n_phases / N_FOLD_PHASES, bucket = step >> row->shift;
-
-		row->phases[FOLD_PHASE_communication_ns * n + bucket] += ns;
-		row->phases[FOLD_PHASE_exposed_ns * n + bucket] += exposed_ns;
-	}
-}
-
-static void add_collectives(struct sampling *sampling)
-{
-	const struct rank_collectives *all = &sampling->pass->collectives;
-	Torsh__FoldRank *row = sampling->row;
+	const struct rank_collectives *all = &pass->collectives;
+	struct lead_cursor cursor = {0};
 	uint64_t leads[N_FOLD_LEADS];
 
-	row->has_threshold = true;
-	row->threshold = torsh_rank_row_threshold(all, sampling->pass->n_samples);
-	reserve_samples(row, all->n);
-	sampling->leads = torsh_need_items(NULL, 0, all->n * N_FOLD_LEADS, sizeof(*leads));
-	row->totals[FOLD_TOTAL_collectives] = all->n + 1;
+	torsh_rank_samples_begin(samples, all, pass->n_samples);
 	for (size_t i = 0; i < all->n; i++) {
-		const struct rank_collective *of = &all->items[i];
+		size_t step = torsh_steps_at(pass->steps, all->items[i].issued_ns);
 
-		torsh_lead_of(&sampling->cursor, sampling->pass, i, leads);
-		add_sums(sampling, of, torsh_lead_exposed(&sampling->cursor, sampling->pass, i));
-		if (torsh_rank_row_keeps(row->threshold, of->group, of->sequence))
-			add_sample(sampling, of, leads);
+		torsh_lead_of(&cursor, pass, i, leads);
+		torsh_rank_samples_add(samples, &all->items[i],
+				       step == STEP_NONE ? RANK_SAMPLES_NO_STEP : step,
+				       torsh_lead_exposed(&cursor, pass, i), leads);
 	}
-	settle_samples(sampling);
-	torsh_lead_end(&sampling->cursor);
-	torsh_hash_map_free(&sampling->texts);
+	torsh_rank_samples_end(samples);
+	torsh_lead_end(&cursor);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -362,8 +201,8 @@ Torsh__FoldRank *torsh_rank_row(struct fold *fold, const struct recording *recor
 				const struct prepass_process *prepass, struct process_pass *pass)
 {
 	Torsh__FoldRank *row = torsh_need(malloc(sizeof(*row)));
-	struct sampling sampling = {
-		.row = row, .fold = fold, .pass = pass, .last_issued_ns = process->start_ns};
+	struct rank_samples samples = {
+		.row = row, .fold = fold, .last_issued_ns = process->start_ns};
 
 	torsh__fold_rank__init(row);
 	row->n_totals = N_FOLD_TOTALS;
@@ -372,7 +211,7 @@ Torsh__FoldRank *torsh_rank_row(struct fold *fold, const struct recording *recor
 	torsh_rank_clocks(row, recording);
 	add_steps(row, process, pass);
 	add_paths(row, fold);
-	add_collectives(&sampling);
+	add_collectives(&samples, pass);
 	add_totals(row, process, pass, prepass->n_operators > 0);
 	return row;
 }

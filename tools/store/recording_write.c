@@ -410,6 +410,13 @@ void torsh_recording_free_extent(struct recording_file *file, struct extent exte
 	torsh_free_extents_add(&file->extents, extent);
 }
 
+void torsh_recording_drop_extent(struct recording_file *file, struct extent extent)
+{
+	/* If that fails the chunk is found until its room is used again. */
+	write_free(file, extent);
+	torsh_free_extents_add(&file->extents, extent);
+}
+
 void torsh_recording_settle(struct recording_file *file)
 {
 	torsh_free_extents_settle(&file->extents, write_free, file);

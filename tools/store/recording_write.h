@@ -49,6 +49,9 @@ int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk,
 /* Free the extent of a chunk that a later one replaces. */
 void torsh_recording_free_extent(struct recording_file *file, struct extent extent);
 
+/* Likewise where nothing replaces the chunk: no reader that begins later finds it. */
+void torsh_recording_drop_extent(struct recording_file *file, struct extent extent);
+
 /* A checkpoint is complete: extents that were freed before the previous one may be reused. */
 void torsh_recording_settle(struct recording_file *file);
 

@@ -44,9 +44,9 @@ def keep(target):
 def expect_last(numbers, n_steps, limit):
     """The last steps of so many, all within the limit, and not many more."""
     expect_equal(numbers[-1], n_steps - 1, "last step")
-    # A message passes as a whole, and may have all that the writer folds in one pass: 32,768 events, some 780 of these steps.
-    # While a copy is made nothing passes.
-    assert limit <= len(numbers) <= limit + 1600, (len(numbers), limit)
+    # A message passes as a whole. It has an eighth of the limit or 50 ms, and what the writer folds in one more pass: 4,096
+    # events, some 100 of these steps. While a copy is made nothing passes.
+    assert limit <= len(numbers) <= limit + 400, (len(numbers), limit)
 
 
 @case
@@ -69,12 +69,13 @@ def the_last_steps_are_kept_and_have_their_numbers():
 @case
 def the_file_does_not_grow_with_the_run():
     sizes = {}
-    for n in (2000, 8000):
+    # Room is used again after some 4 s: both runs are longer.
+    for n in (8000, 16000):
         with Target(PACED, TORSH_PROFILER_RECORD="ring:100steps", TORSH_PROFILER_KEEP="none") as target:
             target.send("s" * n)
             target.end()
             sizes[n] = recording_of(target).stat().st_size
-    assert sizes[8000] < 1.5 * sizes[2000], sizes
+    assert sizes[16000] < 1.25 * sizes[8000], sizes
 
 
 @case
@@ -154,10 +155,10 @@ def all_ranks_keep_what_one_keeps():
 
 
 @case
-def a_directory_that_is_not_there_is_said():
+def a_directory_that_is_not_there_is_noted():
     with Target(PACED, TORSH_PROFILER_RECORD="ring:1m", TORSH_PROFILER_KEEP_WITH="/nonexistent/meeting") as target:
         target.send("s" * 20)
-        wait_until(lambda: "other ranks don't hear" in notes_of(keep(target)), "the note")
+        wait_until(lambda: "other ranks are not informed" in notes_of(keep(target)), "the note")
         target.end()
 
 

@@ -55,7 +55,7 @@ static void let_first_pass(struct flight *flight, struct recording_file *file)
 		chunk->passed->n_events += chunk->n_events;
 		chunk->passed->from_ns = next_begin_ns(flight, chunk);
 	}
-	torsh_recording_free_extent(file, chunk->extent);
+	torsh_recording_drop_extent(file, chunk->extent);
 	flight->n_bytes -= chunk->extent.n_bytes;
 	flight->first++;
 	flight->n--;

@@ -45,7 +45,7 @@ struct flight {
 };
 
 /*
- * Write a message of a timeline and let pass what the limit leaves out; *about says what it is,
+ * Write a message of a timeline and let pass what the limit leaves out; *about describes it,
  * without its extent. Returns as torsh_recording_append.
  */
 int torsh_flight_put(struct flight *flight, struct recording_file *file, Torsh__Chunk *chunk,

@@ -81,8 +81,6 @@ static uint64_t found(struct flown *flown, uint32_t process, uint64_t *first)
 	Torsh__Chunk *chunk;
 	uint64_t n = 0, last = 0;
 
-	torsh_recording_settle(flown->file);
-	torsh_recording_settle(flown->file);
 	assert_int_equal(torsh_recording_open(&reader, flown->path, NULL, 0), 0);
 	while (torsh_recording_next(reader, &chunk) == 1) {
 		for (size_t i = 0; i < chunk->n_timeline; i++) {

@@ -14,6 +14,7 @@
 
 #define EVENTS_CHUNK (1u << 18)
 #define RESULTS_STEP_NS UINT64_C(20000000)
+#define FLIGHT_BUDGET 4096u /* of a flight recorder, whose messages have at most a pass */
 
 /* ---- called by other threads ----------------------------------------------------------------- */
 
@@ -214,6 +215,11 @@ static void poll_keeps(struct drain *drain, uint64_t now)
 		watch_soon(drain, now);
 }
 
+static uint32_t budget(const struct drain *drain)
+{
+	return drain->options.flight.unit == FLIGHT_OFF ? PACE_BUDGET : FLIGHT_BUDGET;
+}
+
 static struct target_pass drain_all(struct drain *drain)
 {
 	struct target_pass sum = {0};
@@ -233,7 +239,7 @@ static struct target_pass drain_all(struct drain *drain)
 		torsh_drain_check_residency(drain, target, now);
 		torsh_fork_ancestry_inherit(&drain->ancestry, target);
 		if (!target->is_drained)
-			pass = torsh_target_drain(target, now, PACE_BUDGET);
+			pass = torsh_target_drain(target, now, budget(drain));
 		torsh_drain_check_devices(drain, target);
 		if (target->state.is_out_of_memory)
 			torsh_drain_keep_out_of_memory(drain, target);

@@ -26,7 +26,7 @@ struct keep_peers {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
 	bool is_stopping;
-	char *to_tell, *told;
+	char *to_announce, *announced;
 	int error; /* errno of the directory, or 0 */
 	bool has_reported;
 	char problem[512];
@@ -75,7 +75,7 @@ static char *read_text(int directory, const char *name)
 	return torsh_memory_text(text);
 }
 
-/* Returns what a new file says, or NULL; *error becomes an errno if that is why. */
+/* Returns the text of a new file, or NULL; *error becomes an errno if that is why. */
 static char *look(struct keep_peers *peers, int *error)
 {
 	DIR *directory = opendir(peers->directory);
@@ -129,22 +129,22 @@ static void put(struct keep_peers *peers, const char *text, int *error)
 /* Without the lock: a call may take long. */
 static void work(struct keep_peers *peers)
 {
-	char *to_tell = peers->to_tell, *told;
+	char *to_announce = peers->to_announce, *announced;
 	int error = 0;
 
-	peers->to_tell = NULL;
+	peers->to_announce = NULL;
 	pthread_mutex_unlock(&peers->lock);
-	if (to_tell)
-		put(peers, to_tell, &error);
-	told = look(peers, &error);
-	free(to_tell);
+	if (to_announce)
+		put(peers, to_announce, &error);
+	announced = look(peers, &error);
+	free(to_announce);
 	pthread_mutex_lock(&peers->lock);
 	peers->error = error;
-	if (told) {
-		free(peers->told);
-		peers->told = told;
+	if (announced) {
+		free(peers->announced);
+		peers->announced = announced;
 	}
-	if (told || (error && !peers->has_reported))
+	if (announced || (error && !peers->has_reported))
 		torsh_mailbox_wake(peers->mailbox);
 }
 
@@ -154,11 +154,11 @@ static void *run(void *argument)
 	struct timespec until;
 
 	pthread_mutex_lock(&peers->lock);
-	while (!peers->is_stopping || peers->to_tell) {
+	while (!peers->is_stopping || peers->to_announce) {
 		work(peers);
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec += LOOK_EVERY_S;
-		while (!peers->is_stopping && !peers->to_tell &&
+		while (!peers->is_stopping && !peers->to_announce &&
 		       pthread_cond_timedwait(&peers->changed, &peers->lock, &until) != ETIMEDOUT)
 			;
 	}
@@ -171,8 +171,8 @@ static void destroy(struct keep_peers *peers)
 	for (size_t i = 0; i < peers->n_seen; i++)
 		free(peers->seen[i]);
 	free(peers->seen);
-	free(peers->told);
-	free(peers->to_tell);
+	free(peers->announced);
+	free(peers->to_announce);
 	free(peers->directory);
 	pthread_cond_destroy(&peers->changed);
 	pthread_mutex_destroy(&peers->lock);
@@ -193,24 +193,24 @@ struct keep_peers *torsh_keep_peers_start(const char *directory, struct mailbox 
 	return NULL;
 }
 
-void torsh_keep_peers_tell(struct keep_peers *peers, const char *text)
+void torsh_keep_peers_announce(struct keep_peers *peers, const char *text)
 {
 	pthread_mutex_lock(&peers->lock);
-	free(peers->to_tell);
-	peers->to_tell = torsh_memory_text(text);
+	free(peers->to_announce);
+	peers->to_announce = torsh_memory_text(text);
 	pthread_cond_signal(&peers->changed);
 	pthread_mutex_unlock(&peers->lock);
 }
 
 char *torsh_keep_peers_take(struct keep_peers *peers)
 {
-	char *told;
+	char *announced;
 
 	pthread_mutex_lock(&peers->lock);
-	told = peers->told;
-	peers->told = NULL;
+	announced = peers->announced;
+	peers->announced = NULL;
 	pthread_mutex_unlock(&peers->lock);
-	return told;
+	return announced;
 }
 
 const char *torsh_keep_peers_problem(struct keep_peers *peers)
@@ -220,7 +220,7 @@ const char *torsh_keep_peers_problem(struct keep_peers *peers)
 	pthread_mutex_lock(&peers->lock);
 	if (peers->error && !peers->has_reported) {
 		snprintf(peers->problem, sizeof(peers->problem),
-			 "other ranks don't hear of copies that are kept: %s: %s", peers->directory,
+			 "other ranks are not informed of kept copies: %s: %s", peers->directory,
 			 strerror(peers->error));
 		peers->has_reported = true;
 		problem = peers->problem;

@@ -20,10 +20,10 @@ struct keep_peers;
  */
 struct keep_peers *torsh_keep_peers_start(const char *directory, struct mailbox *mailbox);
 
-/* Let the others know, with a text of one line. */
-void torsh_keep_peers_tell(struct keep_peers *peers, const char *text);
+/* Inform the others, by a text of one line. */
+void torsh_keep_peers_announce(struct keep_peers *peers, const char *text);
 
-/* Returns what another one told, which the caller frees, or NULL. */
+/* Returns the text of another one, which the caller frees, or NULL. */
 char *torsh_keep_peers_take(struct keep_peers *peers);
 
 /* Returns why the directory can't be used, which peers owns, or NULL; once. */

@@ -92,8 +92,8 @@ static int keep(struct keeps *keeps, struct target *target, enum keep_cause caus
 	keeps->last_ns = torsh_clock_monotonic_ns();
 	if (cause != KEEP_REQUESTED)
 		drop_oldest(keeps, target);
-	if (keeps->peers && cause != KEEP_TOLD)
-		torsh_keep_peers_tell(keeps->peers, text);
+	if (keeps->peers && cause != KEEP_BY_PEER)
+		torsh_keep_peers_announce(keeps->peers, text);
 	return (int)keeps->n_kept;
 }
 
@@ -200,17 +200,17 @@ static void note_failure(const struct keep_command *command, struct target *cons
 	}
 }
 
-static void take_told(struct keeps *keeps, struct target *const *targets, uint32_t n_targets)
+static void take_announced(struct keeps *keeps, struct target *const *targets, uint32_t n_targets)
 {
-	char *told = n_targets ? torsh_keep_peers_take(keeps->peers) : NULL;
+	char *announced = n_targets ? torsh_keep_peers_take(keeps->peers) : NULL;
 	const char *problem = n_targets ? torsh_keep_peers_problem(keeps->peers) : NULL;
 
-	if (told)
-		torsh_keeps_keep(keeps, targets[0], KEEP_TOLD, "another rank kept a copy: %s",
-				 told);
+	if (announced)
+		torsh_keeps_keep(keeps, targets[0], KEEP_BY_PEER, "another rank kept a copy: %s",
+				 announced);
 	if (problem)
 		torsh_process_state_note(&targets[0]->state, "%s", problem);
-	free(told);
+	free(announced);
 }
 
 void torsh_keeps_poll(struct keeps *keeps, struct target *const *targets, uint32_t n_targets)
@@ -219,7 +219,7 @@ void torsh_keeps_poll(struct keeps *keeps, struct target *const *targets, uint32
 	int status;
 
 	if (keeps->peers)
-		take_told(keeps, targets, n_targets);
+		take_announced(keeps, targets, n_targets);
 	keep_pending(keeps, targets, n_targets);
 	while (*next) {
 		struct keep_command *command = *next;

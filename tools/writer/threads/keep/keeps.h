@@ -31,7 +31,7 @@ struct keep_limits {
 enum keep_cause {
 	KEEP_REQUESTED, /* by a client */
 	KEEP_SEEN, /* by this writer, by its limits */
-	KEEP_TOLD, /* by another writer of the job */
+	KEEP_BY_PEER, /* by another writer of the job */
 };
 
 struct keep_command;

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/modules/module_registry.h"
 #include "agent/process/agent.h"
@@ -75,6 +76,7 @@ static void record_exec(bool has_failed)
 
 /* Buffers for a program event's text: too large for the stack of a signal handler. */
 struct program_start {
+	uint64_t begin_ns;
 	struct text found, found_culprit; /* of the links that are followed */
 	char program[PATH_MAX], culprit[PATH_MAX];
 	char text[2 * PATH_MAX + ARGUMENTS_MAX + sizeof(CUT)];
@@ -110,7 +112,8 @@ static struct channel_text describe_start(struct program_start *start, char *con
 	return torsh_channel_add_text(&torsh_process->channel, text.bytes, text.length);
 }
 
-static void record_program(pid_t child, enum program_problem problem, struct channel_text text)
+static void record_program(pid_t child, enum program_problem problem, struct channel_text text,
+			   uint64_t begin_ns)
 {
 	struct event event = {
 		.id = EVENT_PROGRAM,
@@ -120,6 +123,7 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
 				.problem = problem,
 				.text = text.offset,
 				.length = text.length,
+				.begin = begin_ns,
 			},
 	};
 	struct producer *producer = torsh_producer_enter();
@@ -139,7 +143,8 @@ static bool record_plan(pid_t child, const struct child_plan *plan, char *const 
 	bool is_sent = plan->start && child;
 
 	if (is_sent)
-		record_program(child, plan->problem, describe_start(plan->start, argv));
+		record_program(child, plan->problem, describe_start(plan->start, argv),
+			       plan->start->begin_ns);
 	return is_sent;
 }
 
@@ -194,7 +199,7 @@ void torsh_process_not_executed(int reported)
 
 	if (reported & REPORTED_PROGRAM)
 		record_program(number_of_self(torsh_agent_is_borrowed()), PROGRAM_FINE,
-			       (struct channel_text){0});
+			       (struct channel_text){0}, 0);
 	if (reported & REPORTED_EXEC) {
 		record_exec(1);
 		set_state(CHANNEL_RUNNING);
@@ -327,6 +332,8 @@ static enum program_problem inspect(const char *program, struct program_start *s
 
 void torsh_process_plan(struct child_plan *plan, const char *program, char *const *envp)
 {
+	struct timespec now;
+
 	*plan = (struct child_plan){.envp = envp};
 	/* Nothing is stored for children if the agent is inert. */
 	if ((!program && !torsh_agent_is_sandboxed()) || !torsh_environment_slots_apart(envp))
@@ -334,6 +341,8 @@ void torsh_process_plan(struct child_plan *plan, const char *program, char *cons
 	plan->start = torsh_sys_pages(sizeof(*plan->start));
 	if (!plan->start)
 		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	plan->start->begin_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	plan->problem = inspect(program, plan->start);
 	plan->is_apart = torsh_program_is_apart(plan->problem);
 	if (plan->problem == PROGRAM_FINE)

@@ -206,6 +206,34 @@ static void who_became_one_ends_as_it_does(void **state)
 	torsh_recording_destroy(recording);
 }
 
+/* Its starter may run again, and send the event, long after it. */
+static void it_starts_before_it_can_run(void **state)
+{
+	enum { TICKS = 1 << CHANNEL_STAMP_SHIFT };
+	const uint64_t sent[] = {60, 61, 62}, begin[] = {40, 0, 62 * TICKS + 1};
+	const uint64_t starts[] = {40, 61 * TICKS, 62 * TICKS};
+	struct recording *recording;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct event event = {
+			.id = EVENT_PROGRAM,
+			.program = {.child = CHILD + i,
+				    .problem = PROGRAM_STATIC,
+				    .begin = begin[i]},
+		};
+
+		fake_begin(&thread);
+		fake_commit_cold(&thread, sent[i], &event);
+	}
+	take();
+	recording = read_rows();
+	assert_int_equal(recording->n_unfollowed, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(recording->unfollowed[i]->start_ns, starts[i]);
+	torsh_recording_destroy(recording);
+}
+
 /*
  * The other process's data are not trusted: neither the place of the text, nor the kind of problem.
  */
@@ -241,6 +269,7 @@ int main(void)
 		STRANGER_TEST(a_start_that_failed_leaves_no_row),
 		STRANGER_TEST(more_than_the_list_has_room_for_are_counted),
 		STRANGER_TEST(who_became_one_ends_as_it_does),
+		STRANGER_TEST(it_starts_before_it_can_run),
 		STRANGER_TEST(damaged_events_do_no_harm),
 	};
 #undef STRANGER_TEST

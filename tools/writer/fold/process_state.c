@@ -154,6 +154,7 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 					    &state->program_capacity, sizeof(*state->programs));
 		state->programs[state->n_programs++] = (struct folded_program){
 			.stamp = event->stamp,
+			.begin_monotonic_ns = event->program.begin,
 			.child = event->program.child,
 			.problem = event->program.problem,
 			.text = event->program.text,

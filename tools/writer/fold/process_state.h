@@ -54,6 +54,7 @@ struct folded_fork {
 /* A program event that waits for torsh_unfollowed_take. */
 struct folded_program {
 	uint64_t stamp;
+	uint64_t begin_monotonic_ns; /* before the child could run; 0: the stamp's */
 	uint32_t child, problem, text, length;
 };
 

@@ -39,6 +39,18 @@ static void open_process(struct unfollowed *unfollowed, const struct target *sta
 	unfollowed->pidfd = -1;
 }
 
+/* On the session's clock. A child may have become another program before the event was sent. */
+static uint64_t start_of(const struct unfollowed_list *unfollowed_list,
+			 const struct target *starter, const struct folded_program *program)
+{
+	uint64_t sent_ns = torsh_clock_to_ns(&starter->state.clock, program->stamp);
+	uint64_t begin_ns = program->begin_monotonic_ns > unfollowed_list->zero_ns
+				    ? program->begin_monotonic_ns - unfollowed_list->zero_ns
+				    : sent_ns;
+
+	return begin_ns < sent_ns ? begin_ns : sent_ns;
+}
+
 static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list,
 					 const struct target *starter,
 					 const struct folded_program *program)
@@ -55,7 +67,7 @@ static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list
 		.problem = program->problem < N_PROGRAM_PROBLEMS
 				   ? (enum program_problem)program->problem
 				   : PROGRAM_STATIC,
-		.start_ns = torsh_clock_to_ns(&starter->state.clock, program->stamp),
+		.start_ns = start_of(unfollowed_list, starter, program),
 		.taken_monotonic_ns = torsh_clock_monotonic_ns(),
 		.pidfd = -1,
 		.stat_fd = -1,

@@ -92,6 +92,7 @@ import os, sys, torch, torch.distributed as dist, torch.multiprocessing as mp
 def work(rank, folder):
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=3)
     print(os.getpid(), rank, flush=True)
+    dist.barrier()  # one that leaves may break the connections of those that begin
     dist.destroy_process_group()
 if __name__ == "__main__":
     mp.spawn(work, (sys.argv[1],), nprocs=3)

@@ -13,6 +13,7 @@
 	COMMAND(run, "run a program under the agent")                         \
 	COMMAND(report, "overview of a recording on one screen")              \
 	COMMAND(open, "which commands show most of a recording")              \
+	COMMAND(brief, "what costs and what to try, in 6 KiB of Markdown")    \
 	COMMAND(leaks, "blocks that were not freed")                          \
 	COMMAND(peak, "who held memory when most was in use")                 \
 	COMMAND(rss, "who owned the resident memory, page by page")           \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/base/size.h"
+#include "tools/memory/leaks/rules/growth_rules.h"
 #include "tools/report/parts.h"
 #include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
@@ -159,4 +160,17 @@ void torsh_growth_text(const struct growth_view *view)
 	torsh_text_smaller(stdout, growth->found.n - view->n_shown);
 	print_small(growth);
 	print_suppressed(growth);
+}
+
+void torsh_overview_growth(struct growth *growth, const struct overview *overview)
+{
+	*growth = (struct growth){.found.view = overview->leaks.found.view};
+	if (overview->leaks.blocks)
+		return;
+	torsh_growth_find(growth, overview->processes, overview->n_processes);
+	torsh_growth_suppress(growth, overview->suppress, overview->symbols);
+	torsh_sites_merge_stacks(&growth->found, overview->symbols);
+	torsh_sites_merge_alike(&growth->found, overview->symbols);
+	torsh_sites_sort(&growth->found, ORDER_BYTES);
+	torsh_sites_name(&growth->found, overview->symbols, growth->found.n ? 1 : 0);
 }

@@ -4,6 +4,7 @@
 #define TORSH_REPORT_GROWTH_REPORT_H
 
 #include "tools/memory/growth/growth.h"
+#include "tools/report/overview.h"
 #include "tools/report/sites/holder_report.h"
 
 struct growth_view {
@@ -21,5 +22,11 @@ void torsh_growth_text(const struct growth_view *view);
 
 /* Print it on stdout as JSON: tools/schema/leaks-growth.json. */
 void torsh_growth_json(const struct growth_view *view);
+
+/*
+ * Find what grows, which matters most if nothing leaked: nothing is looked for otherwise. The
+ * largest site is named. The caller frees it with torsh_growth_free.
+ */
+void torsh_overview_growth(struct growth *growth, const struct overview *overview);
 
 #endif

@@ -21,9 +21,9 @@ from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simul
 
 READERS = ("report", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "regions")
 NO_READERS = {"run", "serve", "list", "snapshot", "keep", "top", "pause", "resume", "end", "diff", "html", "export", "dump",
-              "open", "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
+              "open", "brief", "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
 # What asks for more than the plain command does.
-FURTHER = (("open",), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
+FURTHER = (("open",), ("brief",), ("brief", "--json"), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
            ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"),
            ("peak", "-v"),
            ("rss", "--at", "end", "--json"), ("rss", "--at", "peak"), ("leaks", "--depth", "2"),

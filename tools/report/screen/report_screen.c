@@ -6,9 +6,8 @@
 
 #include "tools/base/die.h"
 #include "tools/base/size.h"
-#include "tools/memory/growth/growth.h"
-#include "tools/memory/leaks/rules/growth_rules.h"
 #include "tools/recording/losses.h"
+#include "tools/report/growth_report.h"
 #include "tools/report/screen/next_commands.h"
 #include "tools/report/screen/screen_devices.h"
 #include "tools/report/screen/screen_findings.h"
@@ -28,25 +27,11 @@ struct notes {
 	size_t n;
 };
 
-/* Find what grows from step to step, which matters most if nothing leaked. */
-static void find_growth(struct growth *growth, const struct overview *overview)
-{
-	*growth = (struct growth){.found.view = overview->leaks.found.view};
-	if (overview->leaks.blocks)
-		return;
-	torsh_growth_find(growth, overview->processes, overview->n_processes);
-	torsh_growth_suppress(growth, overview->suppress, overview->symbols);
-	torsh_sites_merge_stacks(&growth->found, overview->symbols);
-	torsh_sites_merge_alike(&growth->found, overview->symbols);
-	torsh_sites_sort(&growth->found, ORDER_BYTES);
-	torsh_sites_name(&growth->found, overview->symbols, growth->found.n ? 1 : 0);
-}
-
 static void print_verdict(const struct overview *overview)
 {
 	struct growth growth;
 
-	find_growth(&growth, overview);
+	torsh_overview_growth(&growth, overview);
 	torsh_screen_leaks(overview, &growth);
 	torsh_growth_free(&growth);
 }

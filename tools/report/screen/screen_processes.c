@@ -81,8 +81,7 @@ void torsh_screen_processes_free(struct screen_processes *processes)
 	free(processes->order);
 }
 
-/* Returns an interpreter's script, else the program. */
-static const char *name_of(const struct recorded_process *process)
+const char *torsh_screen_name(const struct recorded_process *process)
 {
 	const char *program = torsh_recording_program_name(process), *script, *slash;
 
@@ -99,8 +98,8 @@ static void print_process(const struct overview *overview, size_t i, size_t n_st
 	const struct leaks_process *leaks = &overview->leaks.processes[i];
 	char end[32], text[SIZE_TEXT_BYTES], heap[SIZE_TEXT_BYTES], leaked[SIZE_TEXT_BYTES];
 	char *place = torsh_identity_text(process->rank, &process->identity);
-	char *line =
-		torsh_need_text("%s (pid %" PRIu32 "%s): ", name_of(process), process->pid, place);
+	char *line = torsh_need_text("%s (pid %" PRIu32 "%s): ", torsh_screen_name(process),
+				     process->pid, place);
 	char *details;
 
 	free(place);

@@ -34,6 +34,9 @@ void torsh_screen_processes_main(const struct screen_processes *processes, size_
  */
 void torsh_screen_processes_folded(const struct screen_processes *processes);
 
+/* Returns an interpreter's script, else the program: "train.py". */
+const char *torsh_screen_name(const struct recorded_process *process);
+
 /* Returns the number of processes per program: "bash 75, sed 3, 4 others". The caller frees it. */
 char *torsh_screen_programs(const struct recorded_process *const *processes, size_t n);
 

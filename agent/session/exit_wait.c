@@ -105,20 +105,20 @@ static void copy_process(struct channel_header *header, const struct expected *e
 	torsh_sys_futex_wake(&expected->copy->pid, 1);
 }
 
-/* Once its memory was looked at, signals are handled again at once. */
-static void check_judged(struct exit_wait *wait, const struct expected *expected, uint32_t wishes)
+/* Whether the writer may still look at the memory. */
+static bool is_looked_at(const struct exit_wait *wait, const struct expected *expected,
+			 uint32_t wishes)
 {
-	if (!(wishes & EXIT_VERDICTS) || wait->at_ns - wait->begin_ns >= QUIET_MAX_NS ||
-	    (expected->judged && atomic_load_explicit(expected->judged, memory_order_relaxed)))
-		torsh_exit_quiet_end();
+	return wishes & EXIT_VERDICTS && wait->at_ns - wait->begin_ns < QUIET_MAX_NS &&
+	       !(expected->judged && atomic_load_explicit(expected->judged, memory_order_relaxed));
 }
 
 /* A handler ran. Returns whether to go on waiting. */
-static bool bears_handlers(struct channel_header *header, uint32_t wishes)
+static bool bears_handlers(struct channel_header *header, uint32_t wishes, bool is_looked_at)
 {
-	/* Pairs with the check in has_gone_on of the writer: the memory may have changed. */
+	/* Pairs with the check in is_disturbed of the writer: the memory may have changed. */
 	atomic_fetch_add_explicit(&header->wait_disturbed, 1, memory_order_seq_cst);
-	return wishes & EXIT_WHOLE;
+	return wishes & EXIT_WHOLE || is_looked_at;
 }
 
 /* Returns whether the answer came. */
@@ -130,6 +130,7 @@ static bool await_in(struct exit_wait *wait, struct channel_header *header,
 	while ((answer = atomic_load_explicit(expected->answer, memory_order_acquire)) !=
 	       EXIT_ANSWERED) {
 		uint32_t wishes = wishes_of(header, may_be_first);
+		bool is_read;
 		long result;
 
 		if (answer == EXIT_COPY_WANTED) {
@@ -141,10 +142,12 @@ static bool await_in(struct exit_wait *wait, struct channel_header *header,
 				 atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
 				 wishes))
 			return false;
-		check_judged(wait, expected, wishes);
+		is_read = is_looked_at(wait, expected, wishes);
+		if (!is_read) /* signals are handled again at once */
+			torsh_exit_quiet_end();
 		print_export_notice(wait, wishes);
 		result = torsh_sys_futex_wait(expected->answer, EXIT_NO_ANSWER, STEP_NS);
-		if ((result == -EINTR && !bears_handlers(header, wishes)) ||
+		if ((result == -EINTR && !bears_handlers(header, wishes, is_read)) ||
 		    (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
 			return false;
 	}

@@ -8,6 +8,7 @@ itself, and what is read from it is what the process itself has. Where no copy c
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,54 @@ def handlers_of_signals_do_not_end_the_wait():
     for size, copies in (("large", 1), ("small", 0)):
         verdicts, lost = judged(size, "timers")
         expect_equal((verdicts["copies"], lost), (copies, {7777}), f"copies, and what is lost, of a {size} process")
+
+
+@case
+def handlers_wait_beside_other_threads():
+    """Signals come until the end: those that come before the copy are put off until the memory was read in place."""
+    for size in "large", "small":
+        for _ in range(5):
+            verdicts, lost = judged(size, "threads", "timers")
+            expect_equal((verdicts["threads"], 7777 in lost), (9, True), f"threads of a {size} process, and whether it is lost")
+
+
+def signalled_while_stopped(number, options=0):
+    """What waitpid has of a process that gets a signal once its other threads are stopped at its exit."""
+    environment = agent_environment(scratch() / "out.torsh", TORSH_PROFILER_SUMMARY="0")
+    with subprocess.Popen([PROGRAM, "large", "threads"], env=environment, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: re.search(r"\nTracerPid:\t[^0]|\nState:\tZ", open(f"/proc/{process.pid}/status").read()),
+                   "its threads are stopped, or it ended")
+        process.send_signal(number)
+        seen = []
+        wait_until(lambda: seen.append(os.waitpid(process.pid, os.WNOHANG | options)) or seen[-1][0], f"its parent sees {number.name}")
+        status = seen[-1][1]
+        if os.WIFSTOPPED(status):
+            process.send_signal(signal.SIGCONT)
+            status = os.waitpid(process.pid, 0)[1]
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return seen[-1][1], process.returncode
+
+
+@case
+@waits
+def who_is_ended_while_it_is_looked_at_ends_at_once():
+    for number in (signal.SIGKILL, signal.SIGTERM) * 4:
+        # It may have been about to end.
+        _, status = signalled_while_stopped(number)
+        assert status in (-number, 3), (number, status)
+
+
+@case
+@waits
+def who_is_stopped_while_it_is_looked_at_stops_and_goes_on():
+    stops = 0
+    for _ in range(20):
+        seen, status = signalled_while_stopped(signal.SIGSTOP, os.WUNTRACED)
+        expect_equal(status, 3, "status in the end")
+        stops += os.WIFSTOPPED(seen)
+        if stops == 3:
+            return
+    raise Skip(f"its parent saw {stops} stops: the threads are not stopped here, or it ends before")
 
 
 @case

@@ -19,6 +19,8 @@
 #define HOLD_NS UINT64_C(5000000) /* without progress */
 #define RETRY_NS UINT64_C(2000000)
 #define N_TRIES 100u
+#define LONG_TRY 10u /* for how many one counts that takes 100 ms */
+#define WORD_PLACES 4096u /* in a page, where the channel's header begins */
 #define SMALL_BYTES (UINT64_C(4) << 20) /* is read in less time than it is copied */
 #define COPY_MAX_NS UINT64_C(60000000000) /* that a process takes to copy itself */
 
@@ -107,8 +109,10 @@ static bool has_gone_on(const struct target *target)
  */
 static bool is_disturbed(const struct target *target)
 {
-	return torsh_threads_wait(&target->reachability->threads) &&
-	       disturbed(target) != target->reachability->disturbed;
+	const struct reachability *reachability = target->reachability;
+
+	return reachability->threads.has_let_go || (torsh_threads_wait(&reachability->threads) &&
+						    disturbed(target) != reachability->disturbed);
 }
 
 /* Returns whether it has filters of system calls that this process lacks. */
@@ -122,8 +126,34 @@ static bool has_filters(const struct target *target)
 	return torsh_process_filters(target->status_fd) > n_own;
 }
 
-/* Stop the threads and hold the fold there. Returns false if it can't be done. */
-static bool hold(struct target *target)
+/* To be tried again soon, unless there were many tries; weight: for how many this one counts. */
+static enum judging put_off(struct reachability *reachability, uint32_t weight, const char *reason)
+{
+	reachability->retry_ns = torsh_clock_monotonic_ns() + RETRY_NS;
+	reachability->n_tries += weight;
+	if (reachability->n_tries < N_TRIES)
+		return JUDGING_WAITS;
+	reachability->n_tries = 0;
+	give_reason(reachability, reason, 0);
+	return JUDGING_IS_DONE;
+}
+
+static int stop(struct target *target)
+{
+	const struct reachability *reachability = target->reachability;
+	const struct waiting_thread waiting = {
+		.tid = waiting_thread(target),
+		.stack_pointer = reachability->waiting_at,
+		.words = {offsetof(struct channel_header, exit_answer) % WORD_PLACES,
+			  offsetof(struct channel_header, exit_begin_answer) % WORD_PLACES},
+	};
+
+	return torsh_threads_stop(&target->reachability->threads, target->pid, &waiting,
+				  !reachability->has_filters);
+}
+
+/* Stop the threads and hold the fold there. */
+static enum judging hold(struct target *target)
 {
 	struct reachability *reachability = target->reachability;
 	struct clock_instant moment;
@@ -131,25 +161,27 @@ static bool hold(struct target *target)
 
 	reachability->stopped_ns = torsh_clock_monotonic_ns();
 	reachability->waiting_at = waits_at(target);
-	reachability->disturbed = disturbed(target);
 	reachability->has_filters = has_filters(target);
-	result = torsh_threads_stop(
-		&reachability->threads, target->pid,
-		&(struct waiting_thread){waiting_thread(target), reachability->waiting_at},
-		!reachability->has_filters);
+	result = stop(target);
+	/* What ran in its wait before does not count. */
+	reachability->disturbed = disturbed(target);
+	if (result == -EAGAIN)
+		return put_off(reachability, 1, "it handled signals whenever it was to be stopped");
+	if (result == -ETIMEDOUT) /* on a busy machine */
+		return put_off(reachability, LONG_TRY, "its threads can't be stopped in time");
 	if (result == -EACCES) {
 		give_reason(reachability, "a filter of its system calls may not let it be stopped",
 			    0);
-		return false;
+		return JUDGING_IS_DONE;
 	}
 	if (result) {
 		give_reason(reachability, "its threads can't be stopped", -result);
-		return false;
+		return JUDGING_IS_DONE;
 	}
 	moment = torsh_clock_instant();
 	torsh_target_hold(target, &moment);
 	reachability->phase = JUDGING_FOLDS;
-	return true;
+	return JUDGING_WAITS;
 }
 
 static void let_go(struct target *target)
@@ -177,15 +209,9 @@ static bool goes_on(struct target *target, uint64_t now_ns)
 /* A thread was stopped within a call of its allocator: let it go on for a moment. */
 static enum judging try_again(struct target *target)
 {
-	struct reachability *reachability = target->reachability;
-
 	let_go(target);
-	reachability->retry_ns = torsh_clock_monotonic_ns() + RETRY_NS;
-	if (++reachability->n_tries < N_TRIES)
-		return JUDGING_WAITS;
-	reachability->n_tries = 0;
-	give_reason(reachability, "its threads were allocating whenever they were stopped", 0);
-	return JUDGING_IS_DONE;
+	return put_off(target->reachability, 1,
+		       "its threads were allocating whenever they were stopped");
 }
 
 /* ---- one moment ------------------------------------------------------------------------------ */
@@ -195,6 +221,7 @@ static void beat(void *context)
 	struct target *target = context;
 
 	atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
+	torsh_threads_settle();
 }
 
 /* Its threads are stopped, and everything is folded. */
@@ -275,6 +302,23 @@ static struct channel_copy *copy_of(const struct target *target, enum judge_when
 	return when == JUDGE_AT_EXIT_BEGIN ? &header->exit_begin_copy : &header->exit_copy;
 }
 
+static _Atomic uint32_t *answer_of(const struct target *target, enum judge_when when)
+{
+	struct channel_header *header = target->view.header;
+
+	return when == JUDGE_AT_EXIT_BEGIN ? &header->exit_begin_answer : &header->exit_answer;
+}
+
+/* It need not copy itself, if it has not begun. */
+static void refuse_copy(struct target *target, enum judge_when when)
+{
+	uint32_t wanted = EXIT_COPY_WANTED;
+
+	atomic_compare_exchange_strong_explicit(answer_of(target, when), &wanted, EXIT_NO_ANSWER,
+						memory_order_relaxed, memory_order_relaxed);
+	torsh_process_copy_refuse(copy_of(target, when), &target->reachability->next->copy);
+}
+
 static bool is_large(const struct target *target)
 {
 	struct process_memory memory;
@@ -294,19 +338,20 @@ static bool can_copy(const struct target *target, const struct judging_request *
 static enum judging await_copy(struct target *target, const struct judging_request *request)
 {
 	struct reachability *reachability = target->reachability;
-	struct channel_copy *channel = copy_of(target, request->when);
 	struct judge_job *job = reachability->next;
 	uint64_t waited_ns = torsh_clock_monotonic_ns() - reachability->copy_ns;
-	int result = torsh_process_copy_await(&job->copy, channel, target->pid);
+	int result =
+		torsh_process_copy_await(&job->copy, copy_of(target, request->when), target->pid);
 
 	if (has_gone_on(target) || torsh_process_has_ended(target->pidfd)) {
-		torsh_process_copy_refuse(channel, &job->copy);
+		refuse_copy(target, request->when);
 		return give_up(target, "it went on while it was copied");
 	}
-	if (result == -EAGAIN && waited_ns < COPY_MAX_NS)
+	if (result == -EAGAIN && waited_ns < COPY_MAX_NS &&
+	    !torsh_threads_hold_signal(&reachability->threads))
 		return JUDGING_WAITS;
 	if (is_disturbed(target)) {
-		torsh_process_copy_refuse(channel, &job->copy);
+		refuse_copy(target, request->when);
 		return give_up(target, "a signal was handled while it was copied");
 	}
 	if (!result) {
@@ -315,7 +360,7 @@ static enum judging await_copy(struct target *target, const struct judging_reque
 			return keep_job(target);
 		job->moment.pid = target->pid;
 	}
-	torsh_process_copy_refuse(channel, &job->copy);
+	refuse_copy(target, request->when);
 	return judge_in_place(target);
 }
 
@@ -328,9 +373,7 @@ static enum judging judge_now(struct target *target, const struct judging_reques
 		return judge_in_place(target);
 	reachability->phase = JUDGING_COPIES;
 	reachability->copy_ns = torsh_clock_monotonic_ns();
-	torsh_process_copy_request(request->when == JUDGE_AT_EXIT_BEGIN
-					   ? &target->view.header->exit_begin_answer
-					   : &target->view.header->exit_answer);
+	torsh_process_copy_request(answer_of(target, request->when));
 	return await_copy(target, request);
 }
 
@@ -347,7 +390,7 @@ static enum judging begin(struct target *target, const struct judging_request *r
 	if (torsh_clock_monotonic_ns() < reachability->retry_ns ||
 	    (request->when != JUDGE_IN_RUN && !torsh_judge_jobs_have_room() && is_large(target)))
 		return JUDGING_WAITS;
-	return hold(target) ? JUDGING_WAITS : JUDGING_IS_DONE;
+	return hold(target);
 }
 
 enum judging torsh_reachability_judge(struct target *target, const struct judging_request *request)

@@ -19,10 +19,12 @@
 #include <unistd.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/writer/reachability/image/waiting_thread.h"
 
 #define STOP_NS UINT64_C(100000000) /* for all threads together, and for each */
 #define STOP_EACH_NS UINT64_C(50000)
 #define STEP_NS 20000
+#define HELD_MAX_NS UINT64_C(10000000000) /* that a handler of a signal is put off */
 #define N_ROUNDS_MAX 64u /* over the threads: a process may go on creating some until it stops */
 
 static uint64_t now_ns(void)
@@ -87,9 +89,14 @@ static int signal_of(int status)
 	return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
 
+/* Threads that did not stop in time: of all processes, on the tracer's thread. */
+static struct stopped_threads late;
+
 /* The thread stops as soon as it can. */
 static int request_stop(struct stopped_thread *thread)
 {
+	if (is_known(&late, thread->tid))
+		return -ETIMEDOUT;
 	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL))
 		return errno == EPERM && is_zombie(thread->tid) ? -ESRCH : -errno;
 	thread->is_late = true;
@@ -196,6 +203,91 @@ static bool is_alone(const char *folder)
 	return !stat(folder, &status) && status.st_nlink == 3;
 }
 
+/* ---- one that waits -------------------------------------------------------------------------- */
+
+/* All lists whose threads are under ptrace. */
+static struct stopped_threads *lists;
+
+/* It has stopped before a signal: go on with that if no handler is to run, or none ran for long. */
+static void pass_on(struct stopped_threads *threads)
+{
+	struct stopped_thread *thread = &threads->items[0];
+
+	if (!torsh_waiting_thread_puts_off(thread->tid, thread->signal)) {
+		ptrace(PTRACE_CONT, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+		thread->held_ns = 0;
+	} else if (now_ns() - thread->held_ns >= HELD_MAX_NS) {
+		ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+		thread->held_ns = 0;
+		thread->is_watched = false;
+		threads->has_let_go = true;
+	}
+}
+
+/* Returns whether the thread has changed: it stopped before a signal, or was killed. */
+static bool has_changed(struct stopped_thread *thread, int *status)
+{
+	pid_t got = thread->is_stopped || thread->is_watched
+			    ? waitpid(thread->tid, status, __WALL | WNOHANG)
+			    : 0;
+
+	if (got == thread->tid && !WIFSTOPPED(*status)) {
+		thread->is_stopped = thread->is_watched = false;
+		thread->held_ns = 0;
+	}
+	return got == thread->tid;
+}
+
+/* Threads that were killed stay until that was seen here: their process's parent waits for it. */
+static void look_at(struct stopped_threads *threads)
+{
+	int status = 0;
+
+	for (uint32_t i = 0; i < threads->n; i++) {
+		struct stopped_thread *thread = &threads->items[i];
+
+		if (has_changed(thread, &status) && thread->is_watched) {
+			thread->signal = signal_of(status);
+			thread->held_ns = now_ns();
+		}
+	}
+	if (torsh_threads_hold_signal(threads))
+		pass_on(threads);
+}
+
+/* The first of the list: under ptrace it stops before signals. Returns 0 once it waits. */
+static int watch(struct stopped_threads *threads, const struct waiting_thread *waiting)
+{
+	struct stopped_thread *thread = &threads->items[0];
+	const struct timespec step = {.tv_nsec = STEP_NS};
+	uint64_t until_ns = now_ns() + STOP_NS;
+
+	if (is_known(&late, thread->tid))
+		return -ETIMEDOUT;
+	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL))
+		return -errno;
+	thread->is_watched = true;
+	while (!torsh_waiting_thread_waits(thread->tid, waiting)) {
+		if (now_ns() > until_ns)
+			return -EAGAIN;
+		nanosleep(&step, NULL);
+		look_at(threads);
+	}
+	return 0;
+}
+
+static void remove_list(struct stopped_threads *threads)
+{
+	for (struct stopped_threads **at = &lists; *at; at = &(*at)->next) {
+		if (*at == threads) {
+			*at = threads->next;
+			return;
+		}
+	}
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
 int torsh_threads_stop(struct stopped_threads *threads, pid_t pid,
 		       const struct waiting_thread *waiting, bool may_stop)
 {
@@ -216,16 +308,17 @@ int torsh_threads_stop(struct stopped_threads *threads, pid_t pid,
 					    .tid = tid, .stack_pointer = waiting->stack_pointer});
 	if (is_only)
 		return 0;
+	threads->next = lists;
+	lists = threads;
 	for (uint32_t i = 0; n > 0 && i < N_ROUNDS_MAX; i++)
 		n = stop_round(threads, folder, until_ns);
+	if (!n && torsh_threads_wait(threads))
+		n = watch(threads, waiting);
 	if (!n && threads->n)
 		return 0;
 	torsh_threads_continue(threads);
 	return n < 0 ? n : -ETIMEDOUT;
 }
-
-/* Threads that did not stop in time: of all processes, on the tracer's thread. */
-static struct stopped_threads late;
 
 static bool has_gone_on(const struct stopped_thread *thread)
 {
@@ -241,22 +334,43 @@ static bool has_gone_on(const struct stopped_thread *thread)
 
 void torsh_threads_settle(void)
 {
+	for (struct stopped_threads *threads = lists; threads; threads = threads->next)
+		look_at(threads);
 	for (uint32_t i = late.n; i-- > 0;) {
 		if (has_gone_on(&late.items[i]))
 			late.items[i] = late.items[--late.n];
 	}
 }
 
+/* It runs, and can be let go once it has stopped. */
+static void stop_to_let_go(struct stopped_thread *thread)
+{
+	int status;
+
+	ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+	status = await_stop(thread->tid, now_ns() + STOP_NS);
+	thread->is_stopped = status >= 0;
+	thread->is_late = status == -ETIMEDOUT;
+	thread->signal = status < 0 ? 0 : signal_of(status);
+}
+
+static void let_go(struct stopped_thread *thread)
+{
+	if (thread->is_watched && !thread->held_ns)
+		stop_to_let_go(thread);
+	/* Otherwise it was just killed. */
+	if ((thread->is_stopped || thread->held_ns) &&
+	    ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal))
+		thread->is_late = true;
+	if (thread->is_late)
+		add_thread(&late, thread);
+}
+
 void torsh_threads_continue(struct stopped_threads *threads)
 {
-	for (uint32_t i = 0; i < threads->n; i++) {
-		const struct stopped_thread *thread = &threads->items[i];
-
-		if (thread->is_stopped)
-			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
-		else if (thread->is_late)
-			add_thread(&late, thread);
-	}
+	remove_list(threads);
+	for (uint32_t i = 0; i < threads->n; i++)
+		let_go(&threads->items[i]);
 	free(threads->items);
 	*threads = (struct stopped_threads){0};
 }

@@ -34,7 +34,7 @@ uint32_t torsh_exit_reply_wishes(bool has_summary, bool has_exports)
 static void answer(_Atomic uint32_t *word)
 {
 	/* Pairs with the acquire in await_answer of agent/session/exit_wait.c. */
-	atomic_store_explicit(word, 1, memory_order_release);
+	atomic_store_explicit(word, EXIT_ANSWERED, memory_order_release);
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
@@ -66,7 +66,7 @@ bool torsh_exit_reply_is_awaited(const struct target *target)
 	const struct channel_header *header = target->view.header;
 
 	return atomic_load_explicit(&header->exit_waits, memory_order_acquire) &&
-	       !atomic_load_explicit(&header->exit_answer, memory_order_relaxed);
+	       atomic_load_explicit(&header->exit_answer, memory_order_relaxed) != EXIT_ANSWERED;
 }
 
 /*
@@ -104,7 +104,8 @@ bool torsh_exit_begin_is_awaited(const struct target *target)
 	const struct channel_header *header = target->view.header;
 
 	return atomic_load_explicit(&header->exit_begins, memory_order_acquire) &&
-	       !atomic_load_explicit(&header->exit_begin_answer, memory_order_relaxed);
+	       atomic_load_explicit(&header->exit_begin_answer, memory_order_relaxed) !=
+		       EXIT_ANSWERED;
 }
 
 void torsh_exit_begin_reply(struct target *target)

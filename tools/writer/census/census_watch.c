@@ -96,6 +96,10 @@ static void collect(struct target *target, struct census_pace *pace, uint64_t no
 	watch->last_ns = job->began_ns;
 	pace->cpu_ns += job->census.cpu_ns;
 	pace->ns_per_byte = (double)job->census.cpu_ns / (double)job->map_bytes;
+	watch->is_settled =
+		job->error || (job->census.level_bytes < watch->level_bytes + SMALL_RISE_BYTES &&
+			       job->census.bytes < watch->found_bytes + SMALL_RISE_BYTES);
+	watch->found_bytes = job->census.bytes;
 	watch->level_bytes = job->census.level_bytes;
 	if (!job->error && job->census.objects && is_higher(&job->census, watch)) {
 		torsh_census_free(&watch->last);
@@ -126,11 +130,12 @@ static bool is_due(const struct census_watch *watch, uint64_t level_bytes, uint6
 {
 	uint64_t last = watch->level_bytes;
 
-	if (level_bytes <= last)
-		return false;
-	return level_bytes - last > last / RISE_SHARE ||
-	       (level_bytes - last >= SMALL_RISE_BYTES &&
-		now_ns - watch->last_ns >= SMALL_EVERY_NS);
+	bool is_long_ago = now_ns - watch->last_ns >= SMALL_EVERY_NS;
+
+	if (!watch->is_settled && is_long_ago && level_bytes + SMALL_RISE_BYTES >= last)
+		return true;
+	return level_bytes > last && (level_bytes - last > last / RISE_SHARE ||
+				      (level_bytes - last >= SMALL_RISE_BYTES && is_long_ago));
 }
 
 static bool may_take(const struct census_pace *pace, uint64_t bytes, uint64_t now_ns)

@@ -88,6 +88,40 @@ def a_thousand_scans_change_nothing():
     expect_equal(total_losses(output), 0, "lost events")
 
 
+# A child that shares its parent's objects and blocks, and only waits.
+FORKED = """
+import os, sys
+kept = [[i] for i in range(100000)] + [bytearray(100000) for _ in range(100)]
+if not os.fork():
+    print(os.getpid(), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+os.wait()
+"""
+
+
+def shared_kib(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as rollup:
+        return sum(int(line.split()[1]) for line in rollup if line.startswith(("Shared_Clean", "Shared_Dirty")))
+
+
+@case
+def what_forked_processes_share_stays_shared():
+    with subprocess.Popen([sys.executable, "-c", FORKED], env=agent_environment(scratch()), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as target:
+        child = int(target.stdout.readline())
+        before = [shared_kib(pid) for pid in (target.pid, child)]
+        assert min(before) > 20000, before
+        for pid in target.pid, child:
+            judged = json.loads(torsh("leaks", "--now", pid, "--json"))
+            assert judged["reachability"]["judged"], judged["reachability"]
+        after = [shared_kib(pid) for pid in (target.pid, child)]
+        # They write to some of it themselves.
+        assert all(now > then * 0.9 for now, then in zip(after, before)), f"{before} KiB shared before, {after} after it"
+        target.communicate(timeout=TIMEOUT_S)
+    expect_equal(target.returncode, 0, "status")
+
+
 def total_losses(output):
     return read_report("report", output)["events"]["dropped"]
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include "tools/base/memory.h"
 #include "tools/writer/reachability/image/glibc_state.h"
@@ -182,16 +182,13 @@ struct places {
 static void settle_places(struct scan *scan, struct places *places)
 {
 	uint64_t words[N_AT_ONCE] = {0};
-	struct iovec local[N_AT_ONCE], remote[N_AT_ONCE];
 
 	for (size_t i = 0; i < places->n; i++) {
-		local[i] = (struct iovec){&words[i], sizeof(words[i])};
-		remote[i] = (struct iovec){(void *)(uintptr_t)places->pointers[i]->address,
-					   sizeof(words[i])};
-	}
-	process_vm_readv(scan->reader->pid, local, places->n, remote, places->n, 0);
-	for (size_t i = 0; i < places->n; i++) {
-		if (words[i] && torsh_object_begins_is_table(scan->begins, words[i]))
+		uint64_t address = places->pointers[i]->address;
+
+		if (pread(scan->reader->memory_fd, &words[i], sizeof(words[i]), (off_t)address) ==
+			    sizeof(words[i]) &&
+		    words[i] && torsh_object_begins_is_table(scan->begins, words[i]))
 			torsh_pointer_graph_settle(scan->graph, places->pointers[i]);
 	}
 	places->n = 0;

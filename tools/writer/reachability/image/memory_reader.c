@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "tools/base/memory.h"
@@ -64,13 +63,13 @@ void torsh_memory_reader_close(struct memory_reader *reader)
 	*reader = (struct memory_reader){.memory_fd = -1, .pages_fd = -1};
 }
 
-/* The faster call may be forbidden where the file is not. */
+/*
+ * Not by process_vm_readv, which pins the pages: since Linux 5.19 that gives the process copies of
+ * those that it shares with one that it was forked from, or has forked.
+ */
 static ssize_t read_words(const struct memory_reader *reader, uint64_t at, size_t n)
 {
-	struct iovec local = {reader->words, n}, remote = {(void *)(uintptr_t)at, n};
-	ssize_t got = process_vm_readv(reader->pid, &local, 1, &remote, 1, 0);
-
-	return got > 0 ? got : pread(reader->memory_fd, reader->words, n, (off_t)at);
+	return pread(reader->memory_fd, reader->words, n, (off_t)at);
 }
 
 /* Pass what is in these pages. */

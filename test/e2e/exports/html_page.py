@@ -305,6 +305,57 @@ def the_tab_of_resident_memory_has_the_commands_numbers():
         shown.expect_quiet()
 
 
+# Its child writes to the objects that it inherits.
+FORKING = """
+import os, torsh
+kept = [None] * 150000
+for i in range(len(kept)):
+    kept[i] = {}
+def touch(begin):
+    for item in map(len, kept[begin:begin + 5000]):
+        pass
+if not os.fork():
+    for begin in range(0, 100000, 5000):
+        torsh.current_bytes()
+        touch(begin)
+    os._exit(0)
+os.wait()
+"""
+
+
+@case
+def the_tab_of_resident_memory_has_pythons_objects_and_broken_pages():
+    result, recording = record([sys.executable, "-c", FORKING], env={"PYTHONPATH": ROOT / "tools/python", "PYTHONDONTWRITEBYTECODE": "1"})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    page = written(recording)
+    document = data_of(page)
+    texts = [None, *document["texts"][1:]]
+    pids = [process["pid"] for process in document["processes"]]
+    for census in document["census"]:
+        wanted = read_report("peak", recording, "--pid", str(pids[census["process"]]))["python_census"]
+        expect_equal({name: census[name] for name in ("objects", "bytes", "pool_bytes", "begin_ns", "from_peak_ns")},
+                     {name: wanted[name] for name in ("objects", "bytes", "pool_bytes", "begin_ns", "from_peak_ns")}, "a census")
+        expect_equal(sum(objects for name, _, objects in census["rows"] if texts[name] == "dict"),
+                     sum(row["objects"] for row in wanted["types"] if row["name"] == "dict"), "dicts")
+    assert document["census"], "no census"
+    (child,) = (i for i, pid in enumerate(pids) if pid != pids[0])
+    at_end = max((account for account in document["rss"] if account["process"] == child), key=lambda account: account["at_ns"])
+    report = read_report("rss", recording, "--pid", str(pids[child]), "--at", "end")
+    expect_equal(texts[at_end["unsampled"]], report["breaks"]["reason"], "why there are no samples")
+    expect_equal([[texts[place[0]], place[2], place[4]] for place in (at_end["breaks"] or {"places": []})["places"]],
+                 [[place["function"], place["line"], place["pages"]] for place in report["broken_by"]], "where pages were broken")
+    with opened(page) as shown:
+        for width in (400, 1280):
+            shown.open("rss", width)
+            assert any("dict" in text for text in shown.texts(".census tbody tr")), shown.texts(".census")
+            assert shown.js("document.documentElement.scrollWidth") <= width, f"wider than {width}"
+        shown.js(f"(box => {{ box.value = {document['rss'].index(at_end)}; box.dispatchEvent(new Event('change')); }})"
+                 "(document.querySelector('#rss-account'))")
+        text = " ".join(shown.texts("#rss-breaks"))
+        assert ("touch" in text) if report["broken_by"] else ("the system forbids" in text), text
+        shown.expect_quiet()
+
+
 @case
 def the_keyboard_opens_tabs():
     with opened(written(leaking())) as report:

@@ -67,6 +67,7 @@ static char *make_document(struct html_page *page)
 	torsh_html_overview_put(page);
 	torsh_html_memory_put(page);
 	torsh_html_rss_put(page);
+	torsh_html_census_put(page);
 	torsh_html_time_put(page);
 	torsh_html_findings_put(page);
 	torsh_html_timeline_put(page);

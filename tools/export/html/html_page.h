@@ -72,6 +72,9 @@ void torsh_html_memory_free(struct html_page *page);
 /* Who owned resident memory: collected when it is put. */
 void torsh_html_rss_put(struct html_page *page);
 
+/* Python's small objects near the peaks, by type: likewise. */
+void torsh_html_census_put(struct html_page *page);
+
 /* Operators, modules, kernels and steps. */
 void torsh_html_time_collect(struct html_page *page);
 void torsh_html_time_put(struct html_page *page);

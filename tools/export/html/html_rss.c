@@ -4,11 +4,13 @@
 
 #include "tools/base/die.h"
 #include "tools/export/html/html_page.h"
+#include "tools/memory/rss/broken_places.h"
 #include "tools/memory/rss/resident.h"
 
 #define PROCESSES 64u
 #define OWNERS 50u /* of a kind */
 #define NAMED 200u
+#define PLACES 100u /* where a fork broke pages */
 
 /* [kind, name, bytes, PSS] */
 static void put_owners(struct html_page *page, const struct resident *resident)
@@ -50,6 +52,50 @@ static void put_fragments(struct html_page *page, const struct recorded_account 
 	torsh_json_end_array(json);
 }
 
+/* [function, file, line, module, pages, share, its error] */
+static void put_place(struct html_page *page, const struct broken_places *places,
+		      const struct broken_place *place)
+{
+	static const struct frame unknown;
+	const struct frame *frame = place->frame ? place->frame : &unknown;
+	struct json_writer *json = &page->json;
+
+	torsh_json_begin_array(json, NULL);
+	torsh_html_put_text(page, NULL, frame->function);
+	torsh_html_put_text(page, NULL, frame->file);
+	torsh_json_put_known(json, NULL, frame->line, (uint64_t)frame->line);
+	torsh_html_put_text(page, NULL, frame->module);
+	torsh_json_put_u64(json, NULL, place->pages);
+	torsh_json_put_double(json, NULL, torsh_broken_share(places, place));
+	torsh_json_put_double(json, NULL, torsh_broken_error(places, place));
+	torsh_json_end_array(json);
+}
+
+/* Where a fork broke pages that it inherited; null if that was not sampled. */
+static void put_breaks(struct html_page *page, const struct recorded_process *process,
+		       const struct recorded_account *account)
+{
+	struct json_writer *json = &page->json;
+	struct broken_places places;
+
+	torsh_html_put_text(page, "unsampled", account->unsampled);
+	if (!account->is_sampled) {
+		torsh_json_put_null(json, "breaks");
+		return;
+	}
+	torsh_broken_places_make(&places, process, account, page->trace->symbols);
+	torsh_json_begin_object(json, "breaks");
+	torsh_json_put_u64(json, "samples", places.samples);
+	torsh_json_put_u64(json, "lost", account->samples_lost);
+	torsh_json_put_u64(json, "pages", places.pages);
+	torsh_json_begin_array(json, "places");
+	for (size_t i = 0; i < places.n && i < torsh_html_limit(page, PLACES); i++)
+		put_place(page, &places, &places.items[i]);
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+	torsh_broken_places_free(&places);
+}
+
 static void put_account(struct html_page *page, const struct recorded_process *process,
 			enum resident_moment moment)
 {
@@ -74,6 +120,7 @@ static void put_account(struct html_page *page, const struct recorded_process *p
 	torsh_html_put_text(page, "undivided", account->undivided);
 	put_owners(page, &resident);
 	put_fragments(page, account);
+	put_breaks(page, process, account);
 	torsh_json_end_object(json);
 	torsh_resident_free(&resident);
 }

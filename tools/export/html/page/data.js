@@ -78,7 +78,12 @@ function decodeRss(data, text) {
 		account.undivided = text(account.undivided);
 		account.owners = account.owners.map(([kind, name, ...sizes]) => [text(kind), text(name), ...sizes]);
 		account.fragments = account.fragments.map(([arena, ...rest]) => [text(arena), ...rest]);
+		account.unsampled = text(account.unsampled);
+		for (const place of account.breaks?.places ?? [])
+			[place[0], place[1], place[3]] = [text(place[0]), text(place[1]), text(place[3])];
 	}
+	for (const census of data.census)
+		census.rows = census.rows.map(([type, ...sizes]) => [text(type), ...sizes]);
 }
 
 function decodeFindings(data, text) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The tab RSS: who owned the resident memory of a process, and what allocators retain.
+// The tab RSS: who owned the resident memory of a process, what allocators retain, where inherited pages were broken,
+// and Python's objects.
 
 import {bars} from "../chart.js";
 import {h, replace} from "../dom.js";
-import {bytes, percent, plural, time} from "../format.js";
+import {bytes, count, percent, plural, time} from "../format.js";
 import {table} from "../table.js";
+import {censusPanel} from "./census.js";
 
-/** Returns whether resident memory was accounted for. */
+/** Returns whether resident memory was accounted for, or Python's objects. */
 export function hasRss(data) {
-	return data.rss.length > 0;
+	return data.rss.length > 0 || data.census.length > 0;
 }
 
 function sizeText(sizeClass) {
@@ -51,6 +53,23 @@ function fragmentsPanel(account) {
 	]}));
 }
 
+/** What a fork wrote to, which gave it copies of the pages that it shared. */
+function breaksPanel({breaks, unsampled}) {
+	if (!breaks)
+		return unsampled && h("section", {class: "panel", id: "rss-breaks"}, h("h2", {}, "Where it broke inherited pages"),
+			h("p", {class: "soft"}, `Not known: the system forbids to sample page faults (${unsampled}).`));
+	const rows = breaks.places.map(([name, file, line, module, pages, share, error]) =>
+		({name: name ?? "not known", where: file ? `${file}${line === null ? "" : `:${line}`}` : module ?? "", pages, share, error}));
+	return rows.length > 0 && h("section", {class: "panel", id: "rss-breaks"}, h("div", {class: "head"}, h("h2", {}, "Where it broke inherited pages"),
+		h("span", {class: "soft"}, `About ${plural(breaks.pages, "page")}, of ${plural(breaks.samples, "sampled page fault")} of its first thread; ${plural(breaks.lost, "sample")} lost.`)),
+	table({rows, label: "lines that broke inherited pages", filterText: (row) => `${row.name} ${row.where}`, first: 30, columns: [
+		{title: "Pages", value: (row) => row.pages, text: count, bar: true},
+		{title: "of all", value: (row) => row.share, text: (value, row) => `${percent(value)} ± ${percent(row.error)}`},
+		{title: "Function", isText: true, value: (row) => row.name},
+		{title: "Line", isText: true, value: (row) => row.where},
+	]}));
+}
+
 function accountPanels(account) {
 	const kinds = kindsOf(account);
 	return [
@@ -58,7 +77,7 @@ function accountPanels(account) {
 			h("span", {class: "soft"}, `${time(account.at_ns)} after the start. PSS ${bytes(account.pss_bytes)}, in huge pages ${bytes(account.huge_bytes)}; beside RSS: swapped out ${bytes(account.swap_bytes)}, page tables ${bytes(account.table_bytes)}.`)),
 		bars(kinds.map(([name, value]) => ({name, value, text: `${bytes(value)}  ${percent(value / account.bytes)}`}))),
 		account.undivided && h("p", {class: "soft"}, `Live blocks can't be told from free memory: ${account.undivided}.`)),
-		ownersPanel(account), fragmentsPanel(account),
+		ownersPanel(account), fragmentsPanel(account), breaksPanel(account),
 	];
 }
 
@@ -70,9 +89,10 @@ function accountTitle(data, account) {
 export function rssTab(data) {
 	const place = h("div"), {rss_tree: tree} = data;
 	const show = (i) => replace(place, accountPanels(data.rss[i]));
-	show(0);
-	return h("div", {}, h("div", {class: "controls"}, h("select", {id: "rss-account", "aria-label": "Process and moment", onchange: (event) => show(Number(event.target.value))},
+	if (data.rss.length)
+		show(0);
+	return h("div", {}, data.rss.length > 0 && h("div", {class: "controls"}, h("select", {id: "rss-account", "aria-label": "Process and moment", onchange: (event) => show(Number(event.target.value))},
 		data.rss.map((account, i) => h("option", {value: i}, accountTitle(data, account)))),
 	tree && h("span", {class: "soft"}, `${plural(tree.n, "process", "processes")} together: PSS ${bytes(tree.pss_bytes)}, where shared memory counts once; the sum of RSS is ${bytes(tree.bytes)}.`)),
-	place);
+	place, data.census.map((census) => censusPanel(data, census)));
 }

@@ -82,9 +82,9 @@ def compare(source, of):
     print(f"note: {len(of)} cases of LeakSanitizer, {sum(name in OTHERWISE for name in of)} of them different with a reason")
 
 
-# LeakSanitizer finds a pointer to one or two of these in what is left over of the threads.
-OF_ENDED_THREADS = ("create_thread_leak_arg", "create_thread_leak_retval")
-# The program handles signals all the time: the first one ends its wait at the exit, as an interrupt by a user does.
+# LeakSanitizer finds a pointer to one or two of these in what is left over of the threads. How many are lost.
+OF_ENDED_THREADS = {"create_thread_leak_arg": 100, "create_thread_leak_retval": 100, "create_thread_leak_detached": 200}
+# The program handles signals all the time.
 IN_A_STORM = "signal_during_stop_the_world"
 
 
@@ -97,27 +97,26 @@ for each in SOURCES:
 
 
 @case
-def what_threads_that_were_joined_had_been_given_and_gave_is_lost():
+def what_threads_that_have_ended_had_been_given_and_gave_is_lost():
     program = with_lsan(THREADS, scratch("lsan"))
-    for name in OF_ENDED_THREADS:
+    for name, n in OF_ENDED_THREADS.items():
         theirs, mine = (totals(lines)["lost"][0] for lines in (
             of_lsan(THREADS, [program, name]), ours(THREADS, [PROGRAMS / THREADS.stem, name])))
-        print(f"{name}: of 100 blocks lost: LeakSanitizer {theirs}, torsh {mine}")
-        assert 90 <= theirs <= 100, theirs
-        expect_equal(mine, 100, f"lost blocks of {name}")
+        print(f"{name}: of {n} blocks lost: LeakSanitizer {theirs}, torsh {mine}")
+        assert 0.9 * n <= theirs <= n, theirs
+        expect_equal(mine, n, f"lost blocks of {name}")
 
 
 @case
-def in_a_storm_of_signals_blocks_have_their_class_or_none():
+def in_a_storm_of_signals_blocks_have_their_class():
     theirs = of_lsan(THREADS, [with_lsan(THREADS, scratch("lsan")), IN_A_STORM])
     report = report_of([PROGRAMS / THREADS.stem, IN_A_STORM])
     mine = totals(by_line(THREADS, report))
     print(f"{IN_A_STORM}: {report['reachability']}")
     expect_equal(as_text(totals(theirs)), "1 lost (1,337 B)", "what LeakSanitizer finds")
-    if report["reachability"]["judged"]:
-        expect_equal(mine, totals(theirs), "classes")
-    else:
-        expect_equal((mine["lost"], bool(report["reachability"]["reason"])), ([0, 0], True), "lost without a judgement, and the reason")
+    if "can't be stopped: " in (report["reachability"]["reason"] or ""):
+        raise Skip(f"ptrace is forbidden here: {report['reachability']['reason']}")
+    expect_equal((report["reachability"]["judged"], mine), (True, totals(theirs)), "whether it was judged, and the classes")
 
 
 @case

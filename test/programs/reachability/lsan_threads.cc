@@ -4,9 +4,11 @@
 #include <climits>
 #include <csignal>
 #include <cstdint>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <initializer_list>
 #include <link.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -61,6 +63,26 @@ static NOINLINE void create_thread_leak_retval()
 {
 	leaks_result = true;
 	create_threads(false);
+}
+
+// The kernel ends a detached thread some time after its function has.
+static void await_only_thread()
+{
+	for (int n = 0; n != 1;) {
+		DIR *tasks = opendir("/proc/self/task");
+
+		for (n = -2; readdir(tasks); n++)
+			;
+		closedir(tasks);
+		sched_yield();
+	}
+}
+
+static NOINLINE void create_thread_leak_detached()
+{
+	leaks_argument = true;
+	create_threads(true);
+	await_only_thread();
 }
 
 static void *want_lock(void *argument)
@@ -292,6 +314,7 @@ static NOINLINE void leak_check_segv()
 static const reach_case cases[] = {
 #define CASE(name) {#name, name}
 	CASE(create_thread_leak), CASE(create_thread_leak_arg), CASE(create_thread_leak_retval),
+	CASE(create_thread_leak_detached),
 	CASE(leak_check_before_thread_started), CASE(cleanup_in_tsd_destructor),
 	CASE(detached_thread_dlsym), CASE(high_allocator_contention), CASE(libdl_deadlock),
 	CASE(swapcontext_heap), CASE(swapcontext_stack), CASE(guard_page), CASE(fork_and_leak),

@@ -8,12 +8,13 @@
 #define TOP_BYTES 8192u
 #define TOP_WORDS (TOP_BYTES / sizeof(uint64_t))
 /*
- * Of struct pthread, in bytes: pointers to itself, and the thread's number: 0 once it has
- * ended, -1 once it was joined
+ * Of struct pthread, in bytes: pointers to itself, the thread's number: 0 once it has ended, -1
+ * once it was joined; and who joins it, itself if it is detached (glibc 2.31 to 2.41)
  */
 #define PTHREAD_SELF 16u
 #define PTHREAD_HEAD 24u /* up to the second one, with dtv between them */
 #define PTHREAD_TID 720u
+#define PTHREAD_JOINER 1568u
 
 static bool is_in_use(const struct memory_area *area, const struct stopped_threads *threads)
 {
@@ -48,13 +49,14 @@ bool torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t i,
 	    is_in_use(area, threads) ||
 	    torsh_memory_copy(reader, begin, words, sizeof(words)) != sizeof(words))
 		return false;
-	for (size_t k = 0; k + PTHREAD_TID / 8 < TOP_WORDS; k++) {
+	for (size_t k = 0; k + PTHREAD_JOINER / 8 < TOP_WORDS; k++) {
 		uint64_t self = begin + 8 * k;
 		int32_t tid = (int32_t)words[k + PTHREAD_TID / 8];
+		bool has_result = !tid && words[k + PTHREAD_JOINER / 8] != self;
 
 		if (words[k] != self || words[k + PTHREAD_SELF / 8] != self)
 			continue;
-		*rest = (struct stack_rest){self, tid ? self + PTHREAD_HEAD : area->end};
+		*rest = (struct stack_rest){self, has_result ? area->end : self + PTHREAD_HEAD};
 		return tid <= 0;
 	}
 #else

@@ -268,4 +268,14 @@ void torsh_mpi_begins(struct mpi_hook *hook, int number, const struct mpi_argume
 void torsh_mpi_ends(struct mpi_hook *hook, int number, const struct mpi_arguments *arguments,
 		    uintptr_t result);
 
+/*
+ * Requests that a server gets: collectors/ranges/http_requests.c.
+ *
+ * What recv returned, without MSG_PEEK and the like.
+ */
+void torsh_http_received(int fd, const void *data, ssize_t n);
+
+/* What send returned. */
+void torsh_http_sent(int fd, const void *data, ssize_t n);
+
 #endif

@@ -54,7 +54,7 @@ struct config {
 	alignas(64) uint64_t heap_rate; /* bytes allocated per sampled block; 0: all are recorded */
 	uint32_t activities;
 	bool enabled, profile_memory, with_stack, follow, summary, use_jemalloc, python_allocators,
-		reachability;
+		reachability, requests;
 	bool record_shapes, with_modules, operator_stacks, with_flops;
 	struct schedule schedule; /* active 0: none, every step is recorded */
 	struct counters_config counters;

@@ -15,9 +15,9 @@
  * Wait at the end of this process and print the writer's answer. Returns without one if the writer
  * makes no progress, a signal was handled, or the time limit passes. While it is judged a signal
  * does not end the wait: a process with one thread has its handlers put off, and the writer puts
- * them off where it has stopped the other threads. may_be_first: the writer may not have attached yet, and
- * this process began the session. Uses only futexes where a seccomp filter may forbid everything
- * else.
+ * them off where it has stopped the other threads. may_be_first: the writer may not have attached
+ * yet, and this process began the session. Uses only futexes where a seccomp filter may forbid
+ * everything else.
  */
 void torsh_exit_wait(struct channel_header *header, bool may_be_first);
 

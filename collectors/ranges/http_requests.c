@@ -165,8 +165,8 @@ static uint64_t number_at(const char *at, const char *end_of)
 }
 
 /*
- * The head of a response is whole in this, if it has one. Returns how many bytes it has; 0: it is not
- * whole, or not the final one.
+ * The head of a response is whole in this, if it has one. Returns how many bytes it has; 0: it is
+ * not whole, or not the final one.
  */
 static size_t read_head(struct connection *connection, const char *data, size_t n)
 {

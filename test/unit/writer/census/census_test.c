@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A census of made-up pools, types and objects in this process's own memory, and of damaged ones. */
+/* A census of made-up pools and objects in this process's own memory, and of damaged ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -17,8 +17,9 @@ struct stack_rest {
 
 /*
  * Returns whether area number i is such a stack. What is in use is the thread's descriptor, with
- * its result; once it was joined, or if it is detached, the head alone, with the table of
- * thread-local storage that the next thread takes over. On other CPUs than x86-64 and with other C libraries none is recognised.
+ * its result; once it was joined, or if it is detached, the head alone, with the table of thread-
+ * local storage that the next thread takes over. On other CPUs than x86-64 and with other C
+ * libraries none is recognised.
  */
 bool torsh_stack_of_ended_thread(const struct memory_areas *areas, uint32_t i,
 				 const struct stopped_threads *threads,

@@ -9,8 +9,8 @@
 #include "tools/writer/reachability/image/stopped_threads.h"
 
 /*
- * Returns whether the thread is in its wait: false while it runs, for example a handler of a signal.
- * True if the kernel does not show that.
+ * Returns whether the thread is in its wait: false while it runs, for example a handler of a
+ * signal. True if the kernel does not show that.
  */
 bool torsh_waiting_thread_waits(pid_t tid, const struct waiting_thread *waiting);
 

@@ -9,7 +9,8 @@
 #define TOP_WORDS (TOP_BYTES / sizeof(uint64_t))
 /*
  * Of struct pthread, in bytes: pointers to itself, the thread's number: 0 once it has ended, -1
- * once it was joined; and who joins it, itself if it is detached (glibc 2.31 to 2.41)
+ * once it was joined; and who joins it, itself if it is detached (glibc 2.36): with another layout
+ * it counts as not detached
  */
 #define PTHREAD_SELF 16u
 #define PTHREAD_HEAD 24u /* up to the second one, with dtv between them */

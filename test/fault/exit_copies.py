@@ -147,12 +147,12 @@ def signalled_while_stopped(number, options=0):
     with subprocess.Popen([PROGRAM, "large", "threads"], env=environment, stdout=subprocess.DEVNULL) as process:
         wait_until(lambda: re.search(r"\nTracerPid:\t[^0]|\nState:\tZ", open(f"/proc/{process.pid}/status").read()),
                    "its threads are stopped, or it ended")
-        process.send_signal(number)
+        os.kill(process.pid, number)  # Popen's own way reaps it if it has ended
         seen = []
         wait_until(lambda: seen.append(os.waitpid(process.pid, os.WNOHANG | options)) or seen[-1][0], f"its parent sees {number.name}")
         status = seen[-1][1]
         if os.WIFSTOPPED(status):
-            process.send_signal(signal.SIGCONT)
+            os.kill(process.pid, signal.SIGCONT)
             status = os.waitpid(process.pid, 0)[1]
         process.returncode = os.waitstatus_to_exitcode(status)
         return seen[-1][1], process.returncode

@@ -2,7 +2,8 @@
 /*
  * Whether new blocks are recorded: what a hook of the heap reads first, before the real call, which
  * is a jump where nothing is recorded. The writer decides by time stamps which blocks belong to a
- * pause; its flag only saves work, so no event marks the begin of a pause.
+ * pause; its flag only saves work, so no event marks the begin of a pause. Calls that have a begin
+ * and an end are left out by their thread (agent/producer/schedule.h).
  */
 #ifndef TORSH_SHIM_PAUSE_H
 #define TORSH_SHIM_PAUSE_H
@@ -31,6 +32,20 @@ extern const _Atomic uint32_t *_Atomic torsh_pause __attribute__((visibility("hi
 extern const int *torsh_pause_pid __attribute__((visibility("hidden")));
 
 extern const _Atomic uint32_t torsh_never_paused; /* PAUSE_NONE */
+
+/*
+ * The same word for all other events, also where no heap is recorded: PAUSE_BY_WRITER while nothing
+ * that begins now is recorded.
+ */
+extern const _Atomic uint32_t *_Atomic torsh_recording_pause __attribute__((visibility("hidden")));
+
+static inline bool torsh_recording_is_paused(void)
+{
+	const _Atomic uint32_t *word =
+		atomic_load_explicit(&torsh_recording_pause, memory_order_relaxed);
+
+	return __builtin_expect(atomic_load_explicit(word, memory_order_relaxed) != PAUSE_NONE, 0);
+}
 
 static inline uint32_t torsh_pause_kind(void)
 {

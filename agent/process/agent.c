@@ -107,6 +107,8 @@ static int open_channel(const struct channel *parent)
 				      ? &process->channel.header->is_paused
 				      : &paused_for_good,
 			      memory_order_relaxed);
+	atomic_store_explicit(&torsh_recording_pause, &process->channel.header->is_paused,
+			      memory_order_relaxed);
 	for (int i = 0; i < N_COUNTERS; i++)
 		torsh_count_many((enum channel_counter)i,
 				 atomic_exchange(&torsh_spare_counters[i], 0));
@@ -252,6 +254,7 @@ void torsh_agent_restart_in_child(void)
 	torsh_counters = torsh_spare_counters;
 	torsh_stamp_use(NULL, NULL, torsh_producer_clock_is_monotonic);
 	atomic_store_explicit(&torsh_pause, &torsh_never_paused, memory_order_relaxed);
+	atomic_store_explicit(&torsh_recording_pause, &torsh_never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
 		result = is_sandboxed ? -EACCES : open_channel(&parent);
 	if (result) {

@@ -17,6 +17,8 @@ _Atomic uint64_t *torsh_counters = torsh_spare_counters;
 const _Atomic uint32_t torsh_never_paused;
 HOT const _Atomic uint32_t *_Atomic torsh_pause = &torsh_never_paused;
 
+const _Atomic uint32_t *_Atomic torsh_recording_pause = &torsh_never_paused;
+
 static const int no_pid;
 HOT const int *torsh_pause_pid = &no_pid;
 

@@ -195,7 +195,7 @@ static void open_producer(struct producer *producer, uint64_t waited_ns)
 	producer->may_not_grow = false;
 	producer->sampler = (struct heap_sampler){0};
 	memset(producer->lost, 0, sizeof(producer->lost));
-	torsh_schedule_reset(producer->open);
+	torsh_schedule_reset(producer);
 	torsh_stack_reset(producer->stack);
 	producer->codec.stamp = 0;
 	stamp = torsh_producer_stamp(producer);

@@ -91,6 +91,7 @@ struct producer {
 	bool is_torn;
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	uint32_t n_opened; /* threads that had it so far, this one too */
+	uint32_t n_unsent; /* calls in open whose begin was not sent */
 	struct heap_sampler sampler;
 };
 

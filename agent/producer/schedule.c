@@ -76,13 +76,15 @@ static void announce(struct producer *producer)
 
 static bool is_sent_now(struct producer *producer)
 {
-	announce(producer);
-	return !atomic_load_explicit(&torsh_process->schedule.rests, memory_order_relaxed);
+	if (torsh_schedule_is_kept())
+		announce(producer);
+	return !torsh_recording_is_paused() &&
+	       !atomic_load_explicit(&torsh_process->schedule.rests, memory_order_relaxed);
 }
 
 bool torsh_schedule_is_on(struct producer *producer)
 {
-	return !torsh_schedule_is_kept() || is_sent_now(producer);
+	return !torsh_schedule_is_applied(producer) || is_sent_now(producer);
 }
 
 bool torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key)
@@ -92,6 +94,7 @@ bool torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_k
 
 	if (open) {
 		open->keys[open->n++] = key_of(kind, key) | (uint64_t)is_sent;
+		producer->n_unsent += !is_sent;
 		return is_sent;
 	}
 	if (producer->open)
@@ -111,17 +114,24 @@ bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_
 	}
 	while (i && (open->keys[i - 1] & ~UINT64_C(1)) != key_of(kind, key))
 		i--;
-	/* The call began on another thread, or before a fork. */
+	/* The call began on another thread, before a fork, or before the pause. */
 	if (!i)
 		return true;
 	is_sent = open->keys[i - 1] & 1;
+	producer->n_unsent -= !is_sent;
 	for (open->n--; i <= open->n; i++)
 		open->keys[i - 1] = open->keys[i];
+	/* Without a schedule the ends of the rest are sent, as of calls that are not in the list. */
+	if (!producer->n_unsent && !torsh_schedule_is_kept())
+		torsh_schedule_reset(producer);
 	return is_sent;
 }
 
-void torsh_schedule_reset(struct open_calls *open)
+void torsh_schedule_reset(struct producer *producer)
 {
+	struct open_calls *open = producer->open;
+
+	producer->n_unsent = 0;
 	for (int i = 0; open && i < N_OPEN_KINDS; i++)
 		open->n_deeper[i] = 0;
 	if (open)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * TORSH_PROFILER_SCHEDULE applied to this process: whether a call that begins now is sent. Steps
- * come from the program's own marks, else from torch.profiler, else from the calls of its first
+ * TORSH_PROFILER_SCHEDULE and pauses applied to this process: whether a call that begins now is
+ * sent. Steps come from the program's own marks, else from torch.profiler, else from the calls of its first
  * optimizer; the best source counts, and starts at step 0. Before the first step everything is
  * sent.
  *
  * The end of a call is sent exactly if its beginning was, whatever step it is by then: each thread
- * remembers which of its open calls were sent.
+ * remembers which of its open calls were sent. Without a schedule it does so from a call that
+ * begins in a pause until no such call is open.
  */
 #ifndef TORSH_AGENT_PRODUCER_SCHEDULE_H
 #define TORSH_AGENT_PRODUCER_SCHEDULE_H
@@ -16,9 +17,9 @@
 #include <stdint.h>
 
 #include "agent/process/config.h"
+#include "agent/producer/producer.h"
 #include "agent/wire/event.h"
-
-struct producer;
+#include "shim/pause.h"
 
 /* One per process; starts zeroed. */
 struct schedule_state {
@@ -38,12 +39,19 @@ static inline bool torsh_schedule_is_kept(void)
 	return __builtin_expect(torsh_config.schedule.active != 0, 0);
 }
 
+/* Whether the open calls of the producer's thread matter now. */
+static inline bool torsh_schedule_is_applied(const struct producer *producer)
+{
+	return torsh_schedule_is_kept() || torsh_recording_is_paused() ||
+	       __builtin_expect(producer->n_unsent != 0, 0);
+}
+
 /* Identifies a call at its end; of equal keys the innermost ends first. Even, and below 2^63. */
 typedef uint64_t open_key;
 
 /*
- * Out-of-line part of torsh_schedule_begin, for a process with a schedule: stores a call that is
- * sent as open.
+ * Out-of-line part of torsh_schedule_begin, for a process with a schedule or a pause: stores the
+ * call as open. Returns whether it is sent.
  */
 bool torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key);
 
@@ -57,13 +65,13 @@ bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_
 static inline bool torsh_schedule_begin(struct producer *producer, enum open_kind kind,
 					open_key key)
 {
-	return !torsh_schedule_is_kept() || torsh_schedule_opens(producer, kind, key);
+	return !torsh_schedule_is_applied(producer) || torsh_schedule_opens(producer, kind, key);
 }
 
 /* Whether to send the call's end; also for a call that began on another thread. */
 static inline bool torsh_schedule_end(struct producer *producer, enum open_kind kind, open_key key)
 {
-	return !torsh_schedule_is_kept() || torsh_schedule_closes(producer, kind, key);
+	return !torsh_schedule_is_applied(producer) || torsh_schedule_closes(producer, kind, key);
 }
 
 /* Whether to send an instant event that is marked now. */
@@ -82,6 +90,6 @@ void torsh_schedule_optimizer(struct producer *producer, uint32_t label);
 uint32_t torsh_schedule_optimizer_label(void);
 
 /* Drop the open calls: another thread takes over the producer. */
-void torsh_schedule_reset(struct open_calls *open);
+void torsh_schedule_reset(struct producer *producer);
 
 #endif

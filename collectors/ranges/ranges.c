@@ -244,7 +244,7 @@ void torsh_ranges_value(const struct range_attributes *range, enum value_kind ki
 	int saved;
 	struct producer *producer = enter(&saved);
 
-	if (producer)
+	if (producer && !torsh_recording_is_paused())
 		send_value(producer, range, kind, labels_of(range, label_of(range->domain)));
 	leave(producer, saved);
 }

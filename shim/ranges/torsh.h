@@ -346,8 +346,9 @@ static inline int torsh_reset_peak(void)
 }
 
 /*
- * Pause the recording of allocations in all processes of the session, and resume it. Returns 0,
- * -EALREADY if nothing changes, or another -errno.
+ * Pause the recording in all processes of the session, and resume it: what begins in the pause is
+ * left out, of memory, ranges, operators and devices, but for steps. Returns 0, -EALREADY if
+ * nothing changes, or another -errno.
  */
 static inline int torsh_pause(void)
 {

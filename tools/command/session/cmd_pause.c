@@ -19,11 +19,13 @@ static const char doc_pause[] =
 	"From the moment in which this has ended no block that is allocated is recorded: none is in a report, as a leak "
 	"or otherwise. Frees are recorded all the while: a block from before that is freed in the pause is no leak. One "
 	"that is resized in it stays with the stack that allocated it. Frees of blocks from the pause are counted apart "
-	"(pause_frees). Address space (mmap, brk) is still recorded. Reports have the times of pauses.";
+	"(pause_frees). Operators, ranges, marks, values, collectives, runs of Python's garbage collector, device work and "
+	"blocks of devices that begin in the pause are not recorded either, even if they end after it; those from before it "
+	"are whole. Steps and address space (mmap, brk) are still recorded. Reports have the times of pauses.";
 
 static const char doc_resume[] =
 	"Resume the recording of the session that PID belongs to, after `torsh pause PID`. From "
-	"the moment in which this has ended every block that is allocated is recorded.";
+	"the moment in which this has ended all that begins is recorded.";
 
 static const char doc_end[] =
 	"End the recording of the session that PID belongs to, for good: what is there is written and the writer ends. The "

@@ -60,7 +60,10 @@ def reset_peak() -> int:
 
 
 def pause() -> bool:
-    """Pause the recording of allocations in all processes of the session. Returns whether that changed anything."""
+    """
+    Pause the recording in all processes of the session: what begins in the pause is left out, but for steps. Returns
+    whether that changed anything.
+    """
     return _call(_PAUSE) == 0
 
 

@@ -71,6 +71,7 @@ void torsh_process_state_destroy(struct process_state *state)
 	free(state->threads);
 	free(state->forks);
 	free(state->pause_edges);
+	torsh_paused_events_destroy(&state->paused);
 	free(state->programs);
 	*state = (struct process_state){0};
 }

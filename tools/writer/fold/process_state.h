@@ -21,6 +21,7 @@
 #include "tools/writer/fold/step_marks.h"
 #include "tools/writer/fold/tables/step_pace.h"
 #include "tools/writer/fold/tables/device_sum.h"
+#include "tools/writer/fold/tables/paused_events.h"
 #include "tools/writer/fold/tables/series.h"
 #include "tools/writer/fold/tables/tensor_reads.h"
 #include "tools/writer/input/clock_conversion.h"
@@ -105,6 +106,7 @@ struct process_state {
 	size_t pause_edge_capacity;
 	uint32_t n_edges_passed; /* edges before the last folded event; odd: in a pause */
 	uint64_t next_pause_edge; /* first edge after the last folded event */
+	struct paused_events paused; /* what began in pauses and has not ended */
 
 	uint64_t last_stamp;
 	uint64_t n_folded, late_events;

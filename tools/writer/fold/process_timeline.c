@@ -221,6 +221,32 @@ void torsh_process_timeline_mark_heap(struct process_state *state)
 		mark_heap(state, state->device_thread, state->last_stamp);
 }
 
+/* Returns true if that time of the session lies in a pause. */
+static bool was_paused_at(const struct process_state *state, uint64_t at_ns)
+{
+	uint32_t from = 0, to = state->n_pause_edges;
+
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (torsh_clock_to_ns(&state->clock, state->pause_edges[middle]) <= at_ns)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from & 1;
+}
+
+/* Returns true if the event, whose fields are translated, belongs to a pause. */
+static bool is_left_out(struct process_state *state, const struct event *event)
+{
+	uint64_t begin_ns;
+
+	if (torsh_paused_events_begin_ns(event, &begin_ns))
+		return was_paused_at(state, begin_ns);
+	return torsh_paused_events_take(&state->paused, event, state->n_edges_passed & 1);
+}
+
 /* Returns true if the event changes device memory. */
 static bool is_device_change(uint32_t id)
 {
@@ -249,6 +275,9 @@ void torsh_process_timeline_keep(struct process_state *state, struct ring_consum
 	/* Agents never send these. */
 	if (event->id == EVENT_HEAP_MARK)
 		return;
+	translate_fields(state, &row.event);
+	if (state->n_pause_edges && is_left_out(state, &row.event))
+		return;
 	if (is_device_change(event->id)) {
 		state->has_device_memory = true;
 		state->device_thread = consumer->thread;
@@ -257,7 +286,6 @@ void torsh_process_timeline_keep(struct process_state *state, struct ring_consum
 			&state->heap, stamp,
 			torsh_device_sum_take(&state->devices, cold, consumer->thread));
 	}
-	translate_fields(state, &row.event);
 	update_totals(state, &consumer->heap, &row.event, stamp);
 	add_row(state, &row);
 }

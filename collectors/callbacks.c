@@ -6,14 +6,17 @@
 #include "agent/python/python.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/python/gc_events.h"
+#include "collectors/torch/operator_events.h"
 #include "shim/allocators/allocator_calls.h"
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
 
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
+	.process_armed = torsh_agent_arm,
 	.child_starts = torsh_agent_restart_in_child,
 	.heap_starts = torsh_allocator_objects_start,
+	.armed = torsh_torch_armed,
 	.mpi_starts = torsh_mpi_objects_start,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,

@@ -23,7 +23,7 @@
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/lifecycle.h"
-#include "agent/session/exit_wait.h"
+#include "agent/session/dormant.h"
 #include "agent/session/output_path.h"
 #include "agent/session/session.h"
 #include "agent/session/start_wait.h"
@@ -150,9 +150,41 @@ static void prepare_environment(const char *session)
 	torsh_environment_start(torsh_agent_path(), session);
 }
 
+/* A relative LD_PRELOAD may lead to such a path; children then inherit it unchanged. */
+static bool is_path_unfit(void)
+{
+	return strpbrk(torsh_agent_path(), PRELOAD_SEPARATORS) != NULL;
+}
+
+/* Record from now on: threads that are in hooks meanwhile are not recorded. */
+static int start_recording(void)
+{
+	int result = make_process();
+
+	if (result)
+		return result;
+	torsh_stack_start();
+	return open_channel(NULL);
+}
+
+/* Returns -EINPROGRESS, or an error after a message on stderr. */
+static int become_dormant(void)
+{
+	int result = torsh_lifecycle_start();
+
+	if (result)
+		return report_not_recorded("threads can't be followed", result);
+	if (!is_path_unfit())
+		prepare_environment("");
+	result = torsh_dormant_begin();
+	if (result)
+		return report_not_recorded("there is no place for the page that arms it", result);
+	return -EINPROGRESS;
+}
+
 /*
- * Returns 0, -ECANCELED when recording was turned off by the user, or another error after a message
- * on stderr.
+ * Returns 0, -ECANCELED when recording was turned off by the user, -EINPROGRESS when it waits to be
+ * armed, or another error after a message on stderr.
  */
 static int start(void)
 {
@@ -174,20 +206,17 @@ static int start(void)
 		return -ECANCELED;
 	}
 	torsh_channel_header_choose_clock();
-	result = make_process();
-	if (result)
-		return result;
+	if (torsh_config.is_dormant && is_first)
+		return become_dormant();
 	if (!is_first && strlen(torsh_config.session) < sizeof(torsh_session_socket))
 		strcpy(torsh_session_socket, torsh_config.session);
-	torsh_stack_start();
 	result = torsh_lifecycle_start();
 	if (result)
 		return report_not_recorded("threads can't be followed", result);
-	result = open_channel(NULL);
+	result = start_recording();
 	if (result)
 		return result;
-	/* A relative LD_PRELOAD may lead to such a path; children then inherit it unchanged. */
-	if (strpbrk(torsh_agent_path(), PRELOAD_SEPARATORS))
+	if (is_path_unfit())
 		torsh_channel_note(
 			&torsh_process->channel,
 			"programs that this one starts are not followed, and neither NVTX nor ITT is recorded: the "
@@ -206,20 +235,15 @@ static void turn_off(void)
 	atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 }
 
-void torsh_agent_start(void)
+/* Start in this thread, which is in no hook then, if the process is in that state. */
+static void start_from(int expected, int (*begin)(void))
 {
-	int expected = AGENT_UNSTARTED, result, saved = errno;
+	int result;
 
-	/*
-	 * The C library allocates its message about a missing definition, before 2.34 by malloc: no
-	 * wrapper can be called yet.
-	 */
-	if (!torsh_next_resolve())
-		return;
 	if (!atomic_compare_exchange_strong(&torsh_agent_state, &expected, AGENT_STARTING))
 		return;
 	torsh_producer_self = &torsh_producer_quiet;
-	result = start();
+	result = begin();
 	if (!result) {
 		start_stack_checks();
 		if (torsh_config.activities & ACTIVITY_HEAP)
@@ -228,11 +252,69 @@ void torsh_agent_start(void)
 			torsh_callbacks.mpi_starts();
 	}
 	torsh_producer_self = &torsh_producer_not_created;
-	if (result)
+	if (result == -EINPROGRESS)
+		atomic_store_explicit(&torsh_agent_state, AGENT_DORMANT, memory_order_release);
+	else if (result)
 		turn_off();
 	else
 		atomic_store_explicit(&torsh_agent_state, AGENT_ON, memory_order_release);
+}
+
+void torsh_agent_start(void)
+{
+	int saved = errno;
+
+	/*
+	 * The C library allocates its message about a missing definition, before 2.34 by malloc: no
+	 * wrapper can be called yet.
+	 */
+	if (!torsh_next_resolve())
+		return;
+	start_from(AGENT_UNSTARTED, start);
 	errno = saved;
+}
+
+static int start_armed(void)
+{
+	const char *session = torsh_dormant_session();
+	int result;
+
+	torsh_dormant_starts();
+	if (session && strlen(session) < sizeof(torsh_session_socket))
+		strcpy(torsh_session_socket, session);
+	result = torsh_agent_is_sandboxed() ? -EACCES : start_recording();
+	if (!result) {
+		torsh_channel_note(&torsh_process->channel,
+				   "it was dormant until it was armed: what came before is not "
+				   "recorded, and blocks from then are of unknown origin");
+		torsh_environment_set_session(torsh_session_socket);
+	}
+	torsh_dormant_started(result ? NULL : torsh_session_socket);
+	return result;
+}
+
+void torsh_agent_arm(void)
+{
+	int saved = errno;
+
+	if (torsh_dormant_is_armed()) {
+		start_from(AGENT_DORMANT, start_armed);
+		if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON)
+			torsh_callbacks.armed();
+	}
+	errno = saved;
+}
+
+void torsh_agent_created(void)
+{
+	if (!torsh_agent_is_dormant())
+		return;
+	torsh_unloading_forked();
+	torsh_thread_forked();
+	if (torsh_config.follow)
+		torsh_dormant_forked();
+	else
+		turn_off();
 }
 
 /* in the parent, before the last fork that the agent saw; 0: none */
@@ -275,111 +357,12 @@ void torsh_agent_restart_in_child(void)
 	torsh_producer_self = &torsh_producer_not_created;
 }
 
-/* Update the filters from the writer: the report states why the rest isn't recorded. */
-static void refresh_filters(struct channel_header *header)
-{
-	torsh_status_await(header, torsh_status_request(header));
-	if (atomic_load_explicit(&header->has_new_filter, memory_order_relaxed))
-		torsh_agent_forbid();
-}
-
-bool torsh_agent_is_sandboxed_now(void)
-{
-	if (!torsh_agent_is_sandboxed() &&
-	    atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
-	    torsh_process->pid)
-		refresh_filters(torsh_process->channel.header);
-	return torsh_agent_is_sandboxed();
-}
-
 void torsh_agent_forking(void)
 {
 	if (torsh_config.follow && !torsh_agent_is_sandboxed() &&
 	    atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	    torsh_process->pid)
 		fork_request = torsh_status_request(torsh_process->channel.header);
-}
-
-/* Report on stderr if the writer died; returns whether it did. */
-static bool report_if_abandoned(const struct channel_header *header)
-{
-	bool had_writer = atomic_load_explicit(&header->writer_state, memory_order_acquire) !=
-			  CHANNEL_WRITER_NONE;
-
-	if (torsh_agent_is_sandboxed() || !torsh_agent_is_abandoned())
-		return false;
-	if (had_writer)
-		torsh_message("the writer was killed: what came after that is not in the recording",
-			      NULL);
-	else
-		torsh_message(
-			"nothing is recorded: the writer ended before it was ready; run torsh-writer by hand "
-			"to see why",
-			NULL);
-	torsh_session_remove(torsh_session_socket);
-	return 1;
-}
-
-void torsh_agent_exiting(int status, uint32_t how)
-{
-	struct event event = {.id = EVENT_EXIT, .exit = {.status = status, .how = how}};
-	struct channel_header *header;
-	struct producer *producer;
-
-	if (torsh_agent_is_borrowed())
-		return;
-	producer = torsh_producer_enter();
-	if (!producer)
-		return;
-	header = torsh_process->channel.header;
-	torsh_producer_event(producer, &event, NULL);
-	torsh_producer_leave(producer);
-	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
-	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
-	refresh_filters(header);
-	/* A forked child leaves the writer to its parent. */
-	if (header->forked_from || !report_if_abandoned(header))
-		torsh_exit_wait(header, !header->forked_from && torsh_session_has_begun_by(header));
-}
-
-void torsh_agent_exit_begins(void)
-{
-	int saved = errno;
-
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
-	    torsh_process->pid && !torsh_agent_is_borrowed())
-		torsh_exit_begin_wait(torsh_process->channel.header);
-	errno = saved;
-}
-
-/*
- * A handler may continue elsewhere. abort itself makes this call in a process that SIGABRT can't
- * end.
- */
-static bool is_abort_handled(void)
-{
-	/*
-	 * the kernel's struct, which begins with the handler: 0 (default), 1 (ignored) or a
-	 * function
-	 */
-	uintptr_t action[8] = {0};
-
-	TORSH_SYS(SYS_rt_sigaction, 6 /* SIGABRT */, NULL, action, 8 /* bytes in a signal set */, 0,
-		  0);
-	return action[0] > 1;
-}
-
-void torsh_agent_aborting(void)
-{
-	int saved = errno;
-
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
-	    torsh_process->pid == 1 && !torsh_agent_is_borrowed() && !is_abort_handled()) {
-		torsh_channel_note(&torsh_process->channel,
-				   "it aborted as process 1 of its PID namespace");
-		torsh_agent_exiting(0, EXIT_BY_ABORT);
-	}
-	errno = saved;
 }
 
 /* Registered before the program's own handlers and the loader's, so it runs after all of them. */
@@ -401,7 +384,8 @@ __attribute__((constructor)) static void construct(void)
 	if (!torsh_next_is_preloaded())
 		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 	torsh_agent_start();
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) != AGENT_ON)
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) != AGENT_ON &&
+	    !torsh_agent_is_dormant())
 		return;
 	self = torsh_producer_self;
 	torsh_producer_self = &torsh_producer_quiet;

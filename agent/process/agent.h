@@ -22,6 +22,12 @@ void torsh_agent_start(void);
  */
 void torsh_agent_restart_in_child(void);
 
+/* Begin the recording of a dormant process, if it is armed. Within a hook of any thread. */
+void torsh_agent_arm(void);
+
+/* A forked child begins to run: a dormant one can be armed for itself. Async-signal-safe. */
+void torsh_agent_created(void);
+
 /*
  * exit or a relative was called: send the writer the status, and wait where the writer requests it.
  * how is an EXIT_* value.

@@ -15,10 +15,14 @@ struct link_map;
 struct callbacks {
 	/* The first event of a process: agent/producer/lifecycle.c. */
 	void (*process_starts)(void);
+	/* A hook in a dormant process: agent/producer/lifecycle.c. */
+	void (*process_armed)(void);
 	/* The first event of a child that fork made, on its only thread. */
 	void (*child_starts)(void);
 	/* The agent has started and the heap is recorded: this thread records no event before. */
 	void (*heap_starts)(void);
+	/* The agent has started in a process that was dormant: within a hook of any thread. */
+	void (*armed)(void);
 	/* The agent has started and MPI is recorded. */
 	void (*mpi_starts)(void);
 	/* A stack passed through a loaded object for the first time; map may be NULL. */

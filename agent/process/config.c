@@ -46,6 +46,15 @@ static int parse_flag(const char *value, bool *flag)
 	return 0;
 }
 
+static int parse_enabled(const char *value, bool *enabled)
+{
+	torsh_config.is_dormant = !strcmp(value, "dormant");
+	if (!torsh_config.is_dormant)
+		return parse_flag(value, enabled);
+	*enabled = true;
+	return 0;
+}
+
 static int parse_words(const char *value, const char **words)
 {
 	*words = *value ? value : NULL;

@@ -56,6 +56,7 @@ struct config {
 	bool enabled, profile_memory, with_stack, follow, summary, use_jemalloc, python_allocators,
 		reachability, requests;
 	bool record_shapes, with_modules, operator_stacks, with_flops;
+	bool is_dormant; /* enabled, and not recorded before it is armed */
 	struct schedule schedule; /* active 0: none, every step is recorded */
 	struct counters_config counters;
 	struct record_config record;

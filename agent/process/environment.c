@@ -273,3 +273,15 @@ void torsh_environment_start(const char *path, const char *session)
 	if (slots)
 		environ = (char **)torsh_environment_for_child(environ, slots);
 }
+
+/* The first byte is stored last: a thread that reads meanwhile finds no session, or this one. */
+void torsh_environment_set_session(const char *session)
+{
+	char *value = strchr(session_variable, '=') + 1;
+	size_t n = strlen(session);
+
+	if ((size_t)(value - session_variable) + n >= sizeof(session_variable) || !n)
+		return;
+	memcpy(value + 1, session + 1, n);
+	__atomic_store_n(value, *session, __ATOMIC_RELEASE);
+}

@@ -28,6 +28,12 @@ void torsh_environment_inject(const char *name, const char *path);
 void torsh_environment_start(const char *agent_path, const char *session);
 
 /*
+ * Replace the session, which was "" at torsh_environment_start: the strings in this process's
+ * environment and in children's change in place.
+ */
+void torsh_environment_set_session(const char *session);
+
+/*
  * The slots, each a pointer, that torsh_environment_for_child needs for envp; 0: envp can be passed
  * on as it is.
  */

@@ -20,6 +20,8 @@ enum agent_state {
 	AGENT_ON,
 	/* off for the rest of the process: turned off by the user, or something failed */
 	AGENT_OFF,
+	/* to be armed (agent/session/dormant.h); without torsh_process */
+	AGENT_DORMANT,
 };
 
 extern _Atomic int torsh_agent_state;
@@ -56,6 +58,12 @@ extern struct process *torsh_process;
 
 /* Survives fork: a forked child copies the tables of its parent from here. */
 extern struct channel torsh_last_channel;
+
+/* Whether the process waits to be armed. */
+static inline bool torsh_agent_is_dormant(void)
+{
+	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_DORMANT;
+}
 
 /*
  * Whether the writer is dead. Only valid while the channel's writer_state is NONE or ATTACHED.

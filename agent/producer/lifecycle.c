@@ -423,6 +423,10 @@ static struct producer *enter_not_created(const void *frame)
 		if (!torsh_process->pid)
 			torsh_callbacks.child_starts();
 		break;
+	case AGENT_DORMANT:
+		/* The hook that arms it may have been chosen by what a dormant process records. */
+		torsh_callbacks.process_armed();
+		return NULL;
 	default:
 		return NULL;
 	}

@@ -242,6 +242,14 @@ static bool is_wanted(void)
 	       torsh_process->pid;
 }
 
+/* The driver opened the agent before it was armed: the first call after that attaches it. */
+static bool was_opened_dormant;
+
+static bool waits_to_be_armed(void)
+{
+	return torsh_config.activities & ACTIVITY_CUDA && torsh_agent_is_dormant();
+}
+
 static bool is_of_another_tool(const char *path)
 {
 	return path && *path && strcmp(path, torsh_agent_path());
@@ -300,6 +308,7 @@ void torsh_cuda_injected(void)
 	int saved = errno;
 
 	torsh_agent_start();
+	was_opened_dormant = waits_to_be_armed();
 	if (!is_wanted() || atomic_exchange_explicit(&was_injected, true, memory_order_acq_rel))
 		return;
 	/*
@@ -333,13 +342,14 @@ void torsh_cuda_before_client(void)
 bool torsh_cuda_interposes_driver(void)
 {
 	torsh_agent_start();
-	return is_wanted();
+	return is_wanted() || waits_to_be_armed();
 }
 
 void torsh_cuda_first_work(void)
 {
 	torsh_agent_start();
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_STARTING)
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_STARTING ||
+	    waits_to_be_armed())
 		return;
 	if (!is_wanted()) {
 		atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
@@ -349,6 +359,8 @@ void torsh_cuda_first_work(void)
 		return;
 	if (other_tool())
 		do_without(other_tool(), 0);
+	else if (was_opened_dormant)
+		attach();
 	else
 		do_without(
 			"the driver did not open the agent, which is set in " TORSH_CUDA_INJECTION,

@@ -16,6 +16,7 @@
 #include "agent/process/program.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
+#include "agent/session/dormant.h"
 #include "shim/hooks.h"
 #include "shim/libc/thread.h"
 
@@ -50,12 +51,21 @@ void torsh_process_forked(pid_t child)
 /*
  * Sends its hello at once, so that the recording has it even if it is killed before it allocates.
  */
-void torsh_process_created(void)
+static void open_own(void)
 {
 	struct producer *producer = torsh_producer_enter();
 
 	if (producer)
 		torsh_producer_leave(producer);
+}
+
+void torsh_process_created(void)
+{
+	int saved = errno;
+
+	torsh_agent_created();
+	errno = saved;
+	open_own();
 }
 
 static void set_state(enum channel_state state)
@@ -171,15 +181,20 @@ static void drop_start(struct child_plan *plan)
 	plan->start = NULL;
 }
 
-enum reported { REPORTED_EXEC = 1, REPORTED_PROGRAM = 2 };
+enum reported { REPORTED_EXEC = 1, REPORTED_PROGRAM = 2, REPORTED_DORMANT = 4 };
 
 int torsh_process_executing(struct child_plan *plan, char *const *argv)
 {
 	int reported = 0;
 	bool is_borrowed;
 
+	if (torsh_agent_is_dormant()) {
+		torsh_dormant_end();
+		drop_start(plan);
+		return REPORTED_DORMANT;
+	}
 	/* In a child of a fork that the agent did not record. */
-	torsh_process_created();
+	open_own();
 	/* After vfork this is the parent's producer, which is idle meanwhile. */
 	is_borrowed = is_on() && torsh_agent_is_borrowed();
 	if (is_on() && record_plan(number_of_self(is_borrowed), plan, argv))
@@ -197,6 +212,8 @@ void torsh_process_not_executed(int reported)
 {
 	int saved = errno;
 
+	if (reported & REPORTED_DORMANT)
+		torsh_dormant_goes_on();
 	if (reported & REPORTED_PROGRAM)
 		record_program(number_of_self(torsh_agent_is_borrowed()), PROGRAM_FINE,
 			       (struct channel_text){0}, 0);

@@ -17,6 +17,7 @@
 #include "collectors/ranges/itt_handles.h"
 #include "collectors/ranges/itt_values.h"
 #include "shim/ranges/ranges.h"
+#include "shim/ranges/session_calls.h"
 
 #define CONTROL_DOMAIN "ittapi.control" /* for pause and resume */
 
@@ -435,10 +436,12 @@ static void mark_control(const char *name)
 static void record_pause(void)
 {
 	mark_control("pause");
+	torsh_session_switch(false);
 }
 
 static void record_resume(void)
 {
+	torsh_session_switch(true);
 	mark_control("resume");
 }
 

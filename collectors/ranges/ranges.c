@@ -89,7 +89,7 @@ bool torsh_ranges_wanted(enum range_source source)
 						     : 0;
 	int saved;
 	struct producer *producer = enter(&saved);
-	bool is_recorded = producer != NULL;
+	bool is_recorded = producer != NULL || torsh_agent_is_dormant();
 
 	leave(producer, saved);
 	return is_recorded && (!activity || torsh_config.activities & activity);

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 
+#include "agent/process/agent.h"
+#include "agent/process/config.h"
 #include "agent/process/process.h"
+#include "agent/session/dormant.h"
 #include "agent/session/writer_call.h"
 
 /*
@@ -38,12 +41,31 @@ static int call(const struct writer_request *request, struct channel_memory *mem
 	return result;
 }
 
+/* Returns 0 if the process is recorded now. */
+static int arm(void)
+{
+	torsh_dormant_arm();
+	torsh_agent_arm();
+	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON ? 0
+											  : -ENOSYS;
+}
+
 int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *memory)
 {
 	const struct writer_request request = {.verb = verb, .window = window};
 
 	*memory = (struct channel_memory){0};
+	if (verb == CALL_RESUME && torsh_agent_is_dormant())
+		return arm();
 	return verb < CALL_SNAPSHOT ? call(&request, memory) : -EINVAL;
+}
+
+void torsh_session_switch(bool is_on)
+{
+	struct channel_memory none;
+
+	if (torsh_config.is_dormant)
+		torsh_session_call(is_on ? CALL_RESUME : CALL_PAUSE, 0, &none);
 }
 
 int torsh_session_write_file(uint32_t verb, const char *argument, const char *path)

@@ -55,4 +55,10 @@ uint32_t torsh_torch_group_add(uintptr_t group);
 /* The number of the c10d::ProcessGroup at this address; 0: none was reported. Any thread. */
 uint32_t torsh_torch_group_number(uintptr_t group);
 
+/*
+ * The recording of this process has begun while it ran: observe a PyTorch that is loaded. Within a
+ * hook.
+ */
+void torsh_torch_armed(void);
+
 #endif

@@ -17,7 +17,9 @@
 #include "agent/wire/channel.h"
 #include "collectors/torch/operator_events.h"
 #include "shim/cpython/cpython_api.h"
+#include "shim/cpython/cpython_gc.h"
 #include "shim/hooks.h"
+#include "shim/loader/objects.h"
 #include "shim/torch/torch.h"
 #include "shim/torch/torch_calibration.h"
 
@@ -297,21 +299,45 @@ static bool is_extension_of_torch(const char *path)
 	       (n_before == n_folder || slash[-(ptrdiff_t)n_folder - 1] == '/');
 }
 
+static _Atomic bool is_script_run;
+
+static void run_script(void)
+{
+	if (torsh_cpython_api_run(torsh_torch_script, AGENT_PYTHON_FILE, methods))
+		torsh_channel_note(
+			&torsh_process->channel,
+			"torch: operators have names and times only, and modules no names: the agent's "
+			"Python script could not be run");
+}
+
 /*
  * No later event certainly precedes the program's first operator on a thread that may run Python:
  * here the importing thread holds the GIL.
  */
 void torsh_torch_loading(const char *path)
 {
-	static _Atomic bool is_run;
-
 	if (!path || !(torsh_config.activities & ACTIVITY_TORCH) || !is_on() ||
 	    !is_extension_of_torch(path) || !torsh_cpython_api_is_ready() ||
-	    atomic_exchange(&is_run, true))
+	    atomic_exchange(&is_script_run, true))
 		return;
-	if (torsh_cpython_api_run(torsh_torch_script, AGENT_PYTHON_FILE, methods))
-		torsh_channel_note(
-			&torsh_process->channel,
-			"torch: operators have names and times only, and modules no names: the agent's "
-			"Python script could not be run");
+	run_script();
+}
+
+/* On the main thread, which has the GIL, between two instructions of Python. */
+static int run_pending(void *unused)
+{
+	(void)unused;
+	if (torsh_cpython_api_is_ready() && is_on())
+		run_script();
+	return 0;
+}
+
+/* PyTorch was loaded while the process was dormant. */
+void torsh_torch_armed(void)
+{
+	if (torsh_config.activities & ACTIVITY_TORCH && torsh_objects_has("/torch/_C.") &&
+	    !atomic_exchange(&is_script_run, true) && torsh_cpython_add_pending_call(run_pending))
+		torsh_channel_note(&torsh_process->channel,
+				   "torch: operators are not recorded: Python took no call of the "
+				   "agent's when the process was armed");
 }

@@ -183,16 +183,14 @@ static int run_pending(void *unused)
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-/* Returns 0 once the pending call is queued. */
-static int request(void)
+int torsh_cpython_add_pending_call(int (*call)(void *))
 {
 	/* Pairs with the release in torsh_cpython_consider. */
 	if (atomic_load_explicit(&torsh_cpython_is_there, memory_order_acquire))
-		return torsh_cpython.is_initialized()
-			       ? torsh_cpython.add_pending_call(run_pending, NULL)
-			       : -1;
+		return torsh_cpython.is_initialized() ? torsh_cpython.add_pending_call(call, NULL)
+						      : -1;
 	return torsh_cpython_api_find() && torsh_cpython_api.Py_IsInitialized()
-		       ? torsh_cpython_api.Py_AddPendingCall(run_pending, NULL)
+		       ? torsh_cpython_api.Py_AddPendingCall(call, NULL)
 		       : -1;
 }
 
@@ -205,6 +203,6 @@ void torsh_cpython_gc_watch(const struct cpython_gc_watcher *with)
 						     memory_order_relaxed, memory_order_relaxed))
 		return;
 	watcher = with;
-	if (request())
+	if (torsh_cpython_add_pending_call(run_pending))
 		atomic_store_explicit(&state, GC_DETACHED, memory_order_relaxed);
 }

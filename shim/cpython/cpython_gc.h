@@ -31,4 +31,11 @@ struct cpython_gc_watcher {
  */
 void torsh_cpython_gc_watch(const struct cpython_gc_watcher *watcher);
 
+/*
+ * Let the interpreter's main thread make the call once, with the GIL, between two instructions of
+ * Python. Returns 0 once it is queued; otherwise there is no interpreter, or no room. As
+ * torsh_cpython_gc_watch.
+ */
+int torsh_cpython_add_pending_call(int (*call)(void *));
+
 #endif

@@ -14,6 +14,7 @@
 #include "shim/libc/next.h"
 #include "shim/loader/objects.h"
 #include "shim/loader/symbol.h"
+#include "shim/ranges/session_calls.h"
 
 #define PER_THREAD_STREAM 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 #define NAME_MAX_BYTES 64u
@@ -39,6 +40,7 @@ static void *const wrappers[N_DRIVER_ENTRIES] = {
 #include "shim/cuda/driver_memory.def"
 	UNSEEN(cuGetProcAddress) UNSEEN(cuGetProcAddress_v2) UNSEEN(cuCtxDestroy_v2)
 		UNSEEN(cuDevicePrimaryCtxReset_v2) UNSEEN(cuDevicePrimaryCtxRelease_v2)
+			UNSEEN(cuProfilerStart) UNSEEN(cuProfilerStop)
 #undef WORK
 #undef UNSEEN
 #undef MEMORY
@@ -262,3 +264,21 @@ ENDING(cuCtxDestroy_v2, (void *context), (context), .context = context, .device 
 ENDING(cuDevicePrimaryCtxReset_v2, (int device), (device), .device = device)
 ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .is_release = 1)
 #undef ENDING
+
+/* ---- control --------------------------------------------------------------------------------- */
+
+EXPORT int cuProfilerStart(void)
+{
+	__typeof__(cuProfilerStart) *next = torsh_driver_next(ENTRY_cuProfilerStart);
+
+	torsh_session_switch(true);
+	return next ? next() : DRIVER_NOT_INITIALIZED;
+}
+
+EXPORT int cuProfilerStop(void)
+{
+	__typeof__(cuProfilerStop) *next = torsh_driver_next(ENTRY_cuProfilerStop);
+
+	torsh_session_switch(false);
+	return next ? next() : DRIVER_NOT_INITIALIZED;
+}

@@ -30,6 +30,8 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint
 EXPORT int cuCtxDestroy_v2(void *context);
 EXPORT int cuDevicePrimaryCtxReset_v2(int device);
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
+EXPORT int cuProfilerStart(void);
+EXPORT int cuProfilerStop(void);
 
 enum driver_entry_id {
 #define WORK(name, suffix, ...) ENTRY_##name, ENTRY_##name##suffix,
@@ -45,6 +47,8 @@ enum driver_entry_id {
 	ENTRY_cuCtxDestroy_v2,
 	ENTRY_cuDevicePrimaryCtxReset_v2,
 	ENTRY_cuDevicePrimaryCtxRelease_v2,
+	ENTRY_cuProfilerStart,
+	ENTRY_cuProfilerStop,
 	N_DRIVER_ENTRIES
 };
 

@@ -12,6 +12,7 @@ struct driver_entry torsh_driver_entries[N_DRIVER_ENTRIES] = {
 #include "shim/cuda/driver_memory.def"
 	UNSEEN(cuGetProcAddress) UNSEEN(cuGetProcAddress_v2) UNSEEN(cuCtxDestroy_v2)
 		UNSEEN(cuDevicePrimaryCtxReset_v2) UNSEEN(cuDevicePrimaryCtxRelease_v2)
+			UNSEEN(cuProfilerStart) UNSEEN(cuProfilerStop)
 #undef WORK
 #undef UNSEEN
 #undef MEMORY

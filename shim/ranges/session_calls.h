@@ -3,6 +3,8 @@
 #ifndef TORSH_SHIM_RANGES_SESSION_CALLS_H
 #define TORSH_SHIM_RANGES_SESSION_CALLS_H
 
+#include <stdbool.h>
+
 #include "agent/wire/channel.h"
 
 /*
@@ -11,6 +13,12 @@
  * handler that interrupted the allocator or another call, -EPERM in a vfork child. Keeps errno.
  */
 int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *memory);
+
+/*
+ * The program switches tools on or off by another interface (CUDA's profiler control, ITT's): arm a
+ * process that was started dormant, or resume and pause its recording. Else ignored. Keeps errno.
+ */
+void torsh_session_switch(bool is_on);
 
 /*
  * Let the writer write a file: CALL_SNAPSHOT and later verbs. argument: as in channel.h; NULL: "".

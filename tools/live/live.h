@@ -8,6 +8,9 @@
 #ifndef TORSH_LIVE_LIVE_H
 #define TORSH_LIVE_LIVE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "agent/wire/request.h"
 #include "tools/recording/recording.h"
 
@@ -71,6 +74,19 @@ int torsh_live_query_process(const char *socket_path, enum request_verb verb, ui
 
 /* Close the descriptors of an answer. */
 void torsh_live_close(struct live_answer *answer);
+
+/* What torsh_live_arm did. */
+struct live_armed {
+	bool has_started; /* false: it starts with the process's next call */
+	uint32_t n_descendants; /* further dormant processes, which were armed too */
+};
+
+/*
+ * Arm a dormant process of this user (TORSH_PROFILER_ENABLED=dormant), then those that descend from
+ * it. Waits two seconds at most. Returns 0, -ESRCH if it is not dormant, or -ECANCELED if it could
+ * not start: the reason is on its stderr.
+ */
+int torsh_live_arm(uint32_t pid, struct live_armed *armed);
 
 /*
  * Write the snapshot that an answer to REQUEST_SNAPSHOT holds to fd, an empty file: a whole

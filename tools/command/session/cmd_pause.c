@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tools/base/die.h"
 #include "tools/command/arguments.h"
@@ -24,7 +25,8 @@ static const char doc_pause[] =
 	"are whole. Steps and address space (mmap, brk) are still recorded. Reports have the times of pauses.";
 
 static const char doc_resume[] =
-	"Resume the recording of the session that PID belongs to, after `torsh pause PID`. From "
+	"Resume the recording of the session that PID belongs to, after `torsh pause PID`, or begin that of a process that "
+	"was started with TORSH_PROFILER_ENABLED=dormant, and of its descendants. From "
 	"the moment in which this has ended all that begins is recorded.";
 
 static const char doc_end[] =
@@ -38,10 +40,32 @@ static error_t parse_pid(int key, char *argument, struct argp_state *state)
 	return torsh_argument_process(key, argument, state, state->input);
 }
 
+/* Returns false if the process is not dormant. */
+static bool arm_process(uint32_t pid)
+{
+	struct live_armed armed;
+	int result = torsh_live_arm(pid, &armed);
+
+	if (result == -ESRCH)
+		return false;
+	if (result)
+		torsh_die("process %u could not be recorded: its stderr has the reason", pid);
+	printf(armed.has_started
+		       ? "started: process %u is recorded"
+		       : "armed: process %u makes no call now; its recording begins with its next one",
+	       pid);
+	if (armed.n_descendants)
+		printf("; %u of its descendants %s", armed.n_descendants,
+		       armed.n_descendants == 1 ? "is armed" : "are armed");
+	putchar('\n');
+	return true;
+}
+
 /* Send the request. Returns whether the session was in that state already. */
 static bool request_of_session(int argc, char **argv, enum request_verb verb, const char *doc,
 			       struct request_answer *reply)
 {
+
 	const struct argp argp = {.parser = parse_pid,
 				  .args_doc = "PID",
 				  .doc = doc,
@@ -55,6 +79,8 @@ static bool request_of_session(int argc, char **argv, enum request_verb verb, co
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &pid);
 	torsh_live_sessions_look(&sessions, 0);
+	if (verb == REQUEST_RESUME && !torsh_live_sessions_find(&sessions, pid) && arm_process(pid))
+		exit(TORSH_EXIT_DONE);
 	session = torsh_live_sessions_need(&sessions, pid);
 	result = torsh_live_query(session->socket_path, verb, 0, &answer);
 	if (result && result != -EALREADY)

@@ -174,6 +174,12 @@ void torsh_process_loading_allocator(const char *path);
 /* Returns whether events of tensors are recorded. */
 bool torsh_torch_wants_memory(void);
 
+/*
+ * Returns whether the CPU's allocator is to report all blocks: not if it did not from the beginning,
+ * because it prints a warning when one that it did not report is freed.
+ */
+bool torsh_torch_wants_cpu_memory(void);
+
 /* A block was allocated, or is about to be freed: then n_bytes is negative. */
 void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			uint32_t device, const void *frame);

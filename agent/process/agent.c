@@ -279,6 +279,7 @@ static int start_armed(void)
 	const char *session = torsh_dormant_session();
 	int result;
 
+	torsh_config.began_late = true;
 	torsh_dormant_starts();
 	if (session && strlen(session) < sizeof(torsh_session_socket))
 		strcpy(torsh_session_socket, session);

@@ -57,6 +57,7 @@ struct config {
 		reachability, requests;
 	bool record_shapes, with_modules, operator_stacks, with_flops;
 	bool is_dormant; /* enabled, and not recorded before it is armed */
+	bool began_late; /* it was dormant, and is recorded now */
 	struct schedule schedule; /* active 0: none, every step is recorded */
 	struct counters_config counters;
 	struct record_config record;

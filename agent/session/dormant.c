@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #include "agent/process/text_buffer.h"
 #include "agent/session/session.h"
-#include "agent/wire/dormant.h"
+#include "agent/wire/dormant_page.h"
 #include "shim/pause.h"
 #include "shim/sys.h"
 
@@ -23,7 +24,7 @@ _Static_assert(DORMANT_SOCKET_MAX == SESSION_SOCKET_MAX, "a session's socket fit
 #define NUMBERS_MAX 44u /* bytes of the numbers in a name */
 
 static struct dormant_page *page; /* NULL: never dormant */
-static char file[SESSION_SOCKET_MAX]; /* of the page; "": there is none */
+static char file[PATH_MAX]; /* of the page; "": there is none */
 static size_t n_directory; /* bytes of file up to its name */
 
 /* Processes of several PID namespaces may share a directory. 0: unknown. */

@@ -14,6 +14,11 @@ bool torsh_torch_wants_memory(void)
 	       atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON;
 }
 
+bool torsh_torch_wants_cpu_memory(void)
+{
+	return torsh_torch_wants_memory() && !torsh_config.began_late;
+}
+
 /*
  * A CPU block came from malloc just before, on this thread, which captured the stack then. Blocks
  * of other devices pass no other hook.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # Run by collectors/torch/torch_python.c inside the program's own interpreter, in a namespace of its own, when torch's
-# extension module is about to be loaded. It may not import anything, print, or raise into the program. Functions that it
+# extension module is about to be loaded, or when a process that has loaded it is armed. It may not import anything, print,
+# or raise into the program. Functions that it
 # calls and does not define are the agent's: observe, begin, expect, fitted, finish, begin_groups, take_group,
 # finish_groups, add_group, report_group, report_attribute, label, push, pop, note, wants_modules.
 
@@ -247,4 +248,8 @@ def hide_hooks(modules, own):
     modules._has_any_global_hook = lambda: any(key not in own for table in tables for key in table)
 
 
-when_imported(sys.modules["torch"].__spec__, look_at_torch)
+spec_of_torch = sys.modules["torch"].__spec__
+if getattr(spec_of_torch, "_initializing", True):
+    when_imported(spec_of_torch, look_at_torch)
+else:  # the process was dormant until now
+    look_at_torch()

@@ -79,7 +79,7 @@ EXPORT _Bool torsh_torch_memory_enabled(void) NAMED(ENABLED);
 _Bool torsh_torch_memory_enabled(void)
 {
 	find_next();
-	return torsh_torch_wants_memory() || (next.enabled && next.enabled());
+	return torsh_torch_wants_cpu_memory() || (next.enabled && next.enabled());
 }
 
 /*
@@ -87,7 +87,7 @@ _Bool torsh_torch_memory_enabled(void)
  */
 static bool is_for_profiler(void *block, int64_t n_bytes, uint64_t *allocated, uint32_t device)
 {
-	if (!is_cpu(device) || !torsh_torch_wants_memory())
+	if (!is_cpu(device) || !torsh_torch_wants_cpu_memory())
 		return true;
 	if (!next.enabled || !next.enabled())
 		return false;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arms dormant processes (agent/wire/dormant.h): a word is stored in the page that each of them
+ * Arms dormant processes (agent/wire/dormant_page.h): a word is stored in the page that each of them
  * maps. Nothing is traced, no signal is sent, and no code runs in them but their own.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/wire/dormant.h"
+#include "agent/wire/dormant_page.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/live/live.h"
@@ -54,6 +55,34 @@ static bool is_page(int fd, uint64_t inode)
 	       status.st_size == DORMANT_BYTES && (status.st_uid == geteuid() || geteuid() == 0);
 }
 
+/* Remove the pages of processes of this user and PID namespace that were killed. */
+static void remove_stale(const char *file)
+{
+	int n_directory = (int)(strrchr(file, '/') - file);
+	char *directory = torsh_need_text("%.*s", n_directory, file);
+	DIR *entries = opendir(directory);
+	struct dirent *entry;
+	struct stat space;
+
+	while (entries && !stat("/proc/self/ns/pid", &space) && (entry = readdir(entries))) {
+		uint64_t user, inode;
+		int pid;
+		char *path;
+
+		if (sscanf(entry->d_name, DORMANT_FILE "%" SCNu64 "-%" SCNu64 "-%d", &user, &inode,
+			   &pid) != 3 ||
+		    user != geteuid() || inode != space.st_ino || kill(pid, 0) == 0 ||
+		    errno != ESRCH)
+			continue;
+		path = torsh_need_text("%s/%s", directory, entry->d_name);
+		unlink(path);
+		free(path);
+	}
+	if (entries)
+		closedir(entries);
+	free(directory);
+}
+
 /* Map the process's page. Returns NULL if it is not dormant, or belongs to another user. */
 static struct dormant_page *map_page(uint32_t pid)
 {
@@ -66,6 +95,8 @@ static struct dormant_page *map_page(uint32_t pid)
 		page = mmap(NULL, DORMANT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0)
 		close(fd);
+	if (page != MAP_FAILED)
+		remove_stale(file);
 	free(file);
 	if (page == MAP_FAILED)
 		return NULL;

@@ -281,7 +281,7 @@ static void profile_memory_0_records_no_memory(void **state)
 static void bad_values_are_named_and_leave_the_default(void **state)
 {
 	static const char *const bad[][2] = {
-		{"TORSH_PROFILER_ENABLED=yes", "0 or 1"},
+		{"TORSH_PROFILER_ENABLED=yes", "0, 1, or dormant"},
 		{"TORSH_PROFILER_RING=1K", "from 64K to 256M"},
 		{"TORSH_PROFILER_RING=99999999999999999999", "from 64K to 256M"},
 		{"TORSH_PROFILER_RECORD=all", "folded, full, or ring:TIME"},

@@ -5,8 +5,8 @@
  * by its user, PID namespace and pid, in the directory for temporary files of the process; its mapping in
  * /proc/PID/maps leads there. It is removed when the recording begins and when the process ends.
  */
-#ifndef TORSH_AGENT_WIRE_DORMANT_H
-#define TORSH_AGENT_WIRE_DORMANT_H
+#ifndef TORSH_AGENT_WIRE_DORMANT_PAGE_H
+#define TORSH_AGENT_WIRE_DORMANT_PAGE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

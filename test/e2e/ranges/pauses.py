@@ -179,8 +179,8 @@ def expect_kernels(output, found, amid):
     sizes = collections.Counter(event["bytes"] >> 16 for event in found if event["event"] == "device_alloc")
     expect_equal((sizes[1], sizes[2], sizes[4]), (20, 30 * amid, 40), "blocks of the device")
     expect_equal(count["device_free"], count["device_alloc"], "their ends")
-    unknown = {device["unknown_frees"] for device in read_report("tensors", output)["devices"]}
-    expect_equal(unknown, {0}, "frees of unknown blocks")
+    [end] = leaks(output, "--device", "cuda:0")["devices"]
+    expect_equal((end["current_blocks"], end["unknown_frees"]), (0, 0), "blocks at the end, frees of unknown blocks")
 
 
 @case

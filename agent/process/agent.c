@@ -28,6 +28,7 @@
 #include "agent/session/session.h"
 #include "agent/session/start_wait.h"
 #include "agent/session/status_request.h"
+#include "agent/session/user_signals.h"
 #include "shim/libc/next.h"
 #include "shim/libc/thread.h"
 #include "shim/loader/unloading.h"
@@ -391,6 +392,7 @@ __attribute__((constructor)) static void construct(void)
 	self = torsh_producer_self;
 	torsh_producer_self = &torsh_producer_quiet;
 	on_exit(at_exit, NULL);
+	torsh_user_signals_start();
 	torsh_producer_self = self;
 	/*
 	 * The first thread's producer takes system calls: open it before the program may forbid

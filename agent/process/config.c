@@ -193,6 +193,11 @@ static int parse_keep(const char *value, struct keep_config *keep)
 	return torsh_config_keep(value, keep);
 }
 
+static int parse_signal(const char *value, uint32_t *signal)
+{
+	return torsh_config_signal(value, signal);
+}
+
 static int parse_allocator(const char *value, bool *is_jemalloc)
 {
 	return parse_one_of(value, "system", "jemalloc", is_jemalloc);

@@ -62,6 +62,7 @@ struct config {
 	struct counters_config counters;
 	struct record_config record;
 	struct keep_config keep; /* of a flight recorder */
+	uint32_t signal; /* that arms, pauses and resumes; 0: none */
 	const char *keep_with; /* a directory that all ranks share; NULL: none */
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */

@@ -20,7 +20,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 12u
+#define CHANNEL_VERSION 13u
 
 #define CHANNEL_HEADER_BYTES 8192u
 /* slots; a thread takes one, and its interrupted hooks may take a second */
@@ -301,6 +301,12 @@ struct channel_header {
 	 * back. Only grows.
 	 */
 	alignas(64) _Atomic uint64_t clock_lift;
+
+	/*
+	 * Signals of the user's that the process got, modulo 2^32: to pause or to resume the
+	 * session, and to keep a copy of it. Stored by the process.
+	 */
+	_Atomic uint32_t switch_signals, keep_signals;
 
 	/* A call of torsh.h, one at a time. Stored by the process. */
 	alignas(64) _Atomic uint32_t caller; /* futex: tid of the thread that calls; 0: none */

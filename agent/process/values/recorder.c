@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/process/values/recorder.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "agent/process/values/value.h"
@@ -12,6 +13,7 @@
 #define RING_LEAST_BYTES (UINT64_C(1) << 20)
 #define RING_MOST_BYTES (UINT64_C(1) << 40)
 #define HANG_LEAST_NS UINT64_C(1000000000)
+#define REAL_TIME_SIGNALS 30u /* after SIGRTMIN */
 #define SLOW_LEAST_PERCENT 110u
 #define SLOW_MOST_PERCENT 100000u
 
@@ -89,9 +91,26 @@ static int parse_factor(const char *value, uint32_t *percent)
 	return 0;
 }
 
+int torsh_config_signal(const char *value, uint32_t *signal)
+{
+	const char *real_time = after(value, "RTMIN+");
+	uint64_t number;
+
+	if (!strcmp(value, "USR1") || !strcmp(value, "USR2")) {
+		*signal = value[3] == '1' ? SIGUSR1 : SIGUSR2;
+		return 0;
+	}
+	if (!real_time || torsh_value_number(real_time, &number) || !number ||
+	    number > REAL_TIME_SIGNALS)
+		return -1;
+	*signal = (uint32_t)SIGRTMIN + (uint32_t)number;
+	return 0;
+}
+
 static int parse_trigger(const char *name, struct keep_config *keep)
 {
-	const char *slow = after(name, "slow:"), *hang = after(name, "hang:");
+	const char *slow = after(name, "slow:"), *hang = after(name, "hang:"),
+		   *signal = after(name, "signal:");
 
 	if (!strcmp(name, "memory")) {
 		keep->on_memory = true;
@@ -99,6 +118,8 @@ static int parse_trigger(const char *name, struct keep_config *keep)
 	}
 	if (slow)
 		return parse_factor(slow, &keep->slow_percent);
+	if (signal)
+		return torsh_config_signal(signal, &keep->signal);
 	return hang ? torsh_value_time(hang, HANG_LEAST_NS, RING_MOST_NS, &keep->hang_ns) : -1;
 }
 

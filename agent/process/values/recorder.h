@@ -36,6 +36,7 @@ struct keep_config {
 	uint32_t slow_percent; /* a step that takes so much of the median of the last 100 */
 	bool on_memory; /* no memory on the host or a device */
 	uint64_t hang_ns; /* no step for so long */
+	uint32_t signal; /* that the process gets */
 };
 
 #define KEEP_SLOW_PERCENT 200u
@@ -44,7 +45,10 @@ struct keep_config {
 /* "folded", "full", "ring:60s", "ring:20steps", "ring:512M". Returns 0, or -1 and stores nothing. */
 int torsh_config_record(const char *value, struct record_config *record);
 
-/* "none", or a list of "memory", "slow:2.5" and "hang:5m". Returns as torsh_config_record. */
+/* "USR2", "RTMIN+3". Returns 0, or -1 and stores nothing. */
+int torsh_config_signal(const char *value, uint32_t *signal);
+
+/* "none", or a list of "memory", "slow:2.5", "hang:5m" and "signal:USR2". Returns as torsh_config_record. */
 int torsh_config_keep(const char *value, struct keep_config *keep);
 
 /* Append the writer's argument: "folded", "last-ns:60000000000". */

@@ -43,7 +43,7 @@ def an_unknown_variable_is_named_once_in_a_whole_tree():
     expect_equal(len([line for line in lines if "TORSH_PROFILER_RNIG" in line]), 1, f"lines about it in {lines}")
 
 
-BAD_VALUES = (("ENABLED", "maybe"), ("RING", "12"), ("RING", "-1"), ("RECORD", "sometimes"), ("FOLLOW", "2"),
+BAD_VALUES = (("ENABLED", "maybe"), ("SIGNAL", "INT"), ("SIGNAL", "RTMIN+31"), ("KEEP", "signal:KILL"), ("RING", "12"), ("RING", "-1"), ("RECORD", "sometimes"), ("FOLLOW", "2"),
               ("ACTIVITIES", "heap,gossip"), ("ACTIVITIES", "perf"), ("EXPORT_FORMAT", "pdf"), ("MAX_SIZE", "much"), ("ALLOCATOR", "other"), ("SCHEDULE", "wait:1"),
               ("SCHEDULE", "active:two"))
 

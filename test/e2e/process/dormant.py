@@ -10,7 +10,7 @@ import os
 import pathlib
 import pwd
 import re
-import subprocess
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -253,6 +253,34 @@ def a_process_that_is_killed_leaves_a_page_that_the_next_start_removes():
         start_while_it_calls(other)
         other.end()
     expect_equal(pages(temporary), [], "pages")
+
+
+@case
+def a_signal_that_the_user_chose_arms_it_and_pauses():
+    target, _ = sleeping(TORSH_PROFILER_SIGNAL="USR2")
+    with target:
+        target.send("lm")
+        for is_paused in (None, True, False):
+            # It waits in read, which is restarted: else its loop would end.
+            target.process.send_signal(signal.SIGUSR2)
+            target.send("n" if is_paused is None else "")
+            wait_until(lambda: (session_of(target.pid) or {}).get("paused") is bool(is_paused), "the signal's effect")
+            target.send("lm")
+        target.end()
+    expect_equal(leaked(target.output), ((2 * LEAKED, 2 * LEAKED * LEAK_BYTES), []), "leaks")
+    marked = [event for event in timeline(target.output) if event["event"] == "range_push"]
+    expect_equal(len(marked), 2 * N, "ranges")
+
+
+@case
+def a_signal_is_taken_only_where_it_is_free():
+    free, _ = self_of(LD_PRELOAD="", TORSH_PROFILER_SIGNAL="USR2")
+    taken, _ = self_of(TORSH_PROFILER_SIGNAL="USR2", TORSH_PROFILER_ENABLED="1")
+    expect_equal([int(re.search(r"handlers (\d+)", line)[1]) for line in (free, taken)], [0, 1], "handlers")
+    ignoring = ["bash", "-c", f"trap '' USR2; {shell_words(PROGRAM)}"]
+    result, _ = record(ignoring, env={"TORSH_PROFILER_SIGNAL": "USR2", "TORSH_PROFILER_FILTER": "dormant"})
+    expect_equal(result.returncode, 0, "status")
+    assert b"signal 12 is not taken" in result.stderr, result.stderr
 
 
 @case

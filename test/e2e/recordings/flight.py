@@ -67,6 +67,19 @@ def the_last_steps_are_kept_and_have_their_numbers():
 
 
 @case
+def a_signal_keeps_a_copy():
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:200steps", TORSH_PROFILER_KEEP="signal:USR2") as target:
+        target.send("s" * 500)
+        target.process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: copies(target), "the copy")
+        target.send("s" * 10)
+        target.end()
+        [copy] = copies(target)
+        expect_equal(steps_of(copy)[-1], 499, "last step of the copy")
+        assert "got the signal" in notes_of(copy), notes_of(copy)
+
+
+@case
 def the_file_does_not_grow_with_the_run():
     sizes = {}
     # Room is used again after some 4 s: both runs are longer.

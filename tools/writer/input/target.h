@@ -123,6 +123,7 @@ struct target {
 	struct memory_windows windows; /* that the program opens by torsh.h */
 	uint32_t n_calls_taken; /* of the header's calls */
 	bool is_calling; /* the last one taken is not answered yet */
+	uint32_t n_switch_signals, n_keep_signals; /* of the header's, as last seen */
 	struct reachability *reachability; /* verdicts on its blocks; NULL: not judged yet */
 	struct census_watch *census; /* of its small objects of Python; NULL: not looked at yet */
 	struct residency *residency; /* who owns its resident memory; NULL: not looked at yet */

@@ -113,10 +113,34 @@ void torsh_drain_take_requests(struct drain *drain)
 	}
 }
 
+/* Signals to a process of the session; each makes a change, whatever the state is by then. */
+static void check_signals(struct drain *drain, struct target *target)
+{
+	struct channel_header *header = target->view.header;
+	uint32_t switches = atomic_load_explicit(&header->switch_signals, memory_order_acquire);
+	uint32_t keeps = atomic_load_explicit(&header->keep_signals, memory_order_acquire);
+	bool is_odd = (switches - target->n_switch_signals) & 1;
+
+	target->n_switch_signals = switches;
+	if (is_odd) {
+		const struct program_call call = {
+			.verb = torsh_pauses_is_paused(&drain->requests.pauses) ? CALL_RESUME
+										: CALL_PAUSE};
+
+		torsh_drain_request(drain, torsh_program_call_queue(&call));
+	}
+	if (keeps == target->n_keep_signals)
+		return;
+	target->n_keep_signals = keeps;
+	torsh_keeps_keep(&drain->keeps, target, KEEP_SEEN, "process %d got the signal for that",
+			 (int)target->pid);
+}
+
 void torsh_drain_check_call(struct drain *drain, struct target *target)
 {
 	struct program_call call;
 
+	check_signals(drain, target);
 	if (!torsh_program_call_take(target, &call))
 		return;
 	if (call.verb >= CALL_SNAPSHOT && call.verb <= CALL_LEAKS)

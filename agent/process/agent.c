@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/modules/module_registry.h"
@@ -68,6 +69,18 @@ static int begin_session(struct channel_header *header, int fd)
 }
 
 /*
+ * Where Yama lets processes trace only their descendants, a flight recorder's writer may read the
+ * stacks of a process that hangs.
+ */
+static void name_tracer(const struct channel_header *header)
+{
+	uint32_t writer = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
+
+	if (torsh_config.record.mode >= RECORD_LAST_NS && torsh_config.keep.hang_ns && writer)
+		TORSH_SYS(SYS_prctl, PR_SET_PTRACER, writer, 0, 0, 0, 0);
+}
+
+/*
  * Create a channel for this process and pass it to the session's writer. The caller reports a
  * child's failure.
  */
@@ -98,6 +111,7 @@ static int open_channel(const struct channel *parent)
 	}
 	torsh_lifecycle_reserve();
 	process->pid = torsh_sys_getpid();
+	name_tracer(process->channel.header);
 	torsh_counters = process->channel.header->counters;
 	torsh_stamp_use(&process->channel.header->clock_lift,
 			&process->channel.header->clock_reference,

@@ -39,7 +39,42 @@ static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to,
 	return result;
 }
 
-int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns, int fd)
+static int append_stack(struct recording_file *file, const struct thread_stacks *stacks,
+			const struct thread_stack *stack, uint64_t at_ns)
+{
+	Torsh__ThreadStack row = TORSH__THREAD_STACK__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	char state[] = {stack->state, '\0'};
+	size_t n = stack->n_frames;
+	int result;
+
+	row.has_pid = row.has_tid = row.has_at_ns = true;
+	row.pid = stacks->pid;
+	row.tid = stack->tid;
+	row.at_ns = at_ns;
+	row.name = (char *)stack->name;
+	row.state = state;
+	row.reason = stack->reason;
+	row.n_function = row.n_place = row.n_is_python = n;
+	row.function = torsh_need_items(NULL, 0, n, sizeof(*row.function));
+	row.place = torsh_need_items(NULL, 0, n, sizeof(*row.place));
+	row.is_python = torsh_need_items(NULL, 0, n, sizeof(*row.is_python));
+	for (size_t i = 0; i < n; i++) {
+		row.function[i] = stack->frames[i].function ? stack->frames[i].function : "";
+		row.place[i] = stack->frames[i].place;
+		row.is_python[i] = stack->frames[i].is_python;
+	}
+	chunk.n_thread_stack = 1;
+	chunk.thread_stack = &rows;
+	result = torsh_recording_append(file, &chunk, RECORDING_LAST);
+	free(row.function);
+	free(row.place);
+	free(row.is_python);
+	return result;
+}
+
+int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns,
+			      const struct thread_stacks *stacks, int fd)
 {
 	const struct recording_limits none = {0};
 	struct recording_file *file = torsh_recording_create(fd, &none, start_realtime_ns);
@@ -54,6 +89,8 @@ int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_r
 		result = copy_chunks(answer->fds[0], UINT64_MAX, file, recording);
 	if (!result)
 		result = torsh_live_append_names(file, recording);
+	for (size_t i = 0; stacks && !result && i < stacks->n; i++)
+		result = append_stack(file, stacks, &stacks->items[i], recording->snapshot_ns);
 	torsh_recording_destroy(recording);
 	torsh_recording_finish(file);
 	return result;

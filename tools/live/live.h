@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/wire/request.h"
+#include "tools/live/stacks/thread_stacks.h"
 #include "tools/recording/recording.h"
 
 /* A session that has answered. */
@@ -91,9 +92,10 @@ int torsh_live_arm(uint32_t pid, struct live_armed *armed);
 /*
  * Write the snapshot that an answer to REQUEST_SNAPSHOT holds to fd, an empty file: a whole
  * recording, of a session that began at start_realtime_ns. Single events of a full recording are
- * left out. Returns 0 or -errno.
+ * left out. stacks: what it has of threads besides; NULL: none. Returns 0 or -errno.
  */
-int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns, int fd);
+int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns,
+			      const struct thread_stacks *stacks, int fd);
 
 /* Returns the sentence for such an error. */
 const char *torsh_live_reason(int error);

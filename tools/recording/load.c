@@ -263,6 +263,12 @@ static void load_exchanges(struct recording *recording, const Torsh__ClockExchan
 		recording->n_bad_rows++;
 }
 
+static void load_thread_stack(struct recording *recording, const Torsh__ThreadStack *row)
+{
+	if (!torsh_recorded_stacks_take(&recording->thread_stacks, row))
+		recording->n_bad_rows++;
+}
+
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 {
 	int rc = chunk->session ? load_session(recording, chunk->session) : 0;
@@ -296,6 +302,7 @@ int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 	LOAD_ALL(joint, torsh_load_joint)
 	LOAD_ALL(clock_peer, load_clock_peer)
 	LOAD_ALL(clock_exchanges, load_exchanges)
+	LOAD_ALL(thread_stack, load_thread_stack)
 #undef LOAD_ALL
 	if (chunk->checkpoint) {
 		recording->has_known = true;

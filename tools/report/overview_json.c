@@ -5,6 +5,7 @@
 #include "tools/analysis/findings_json.h"
 #include "tools/analysis/host/gc_figures.h"
 #include "tools/report/parts.h"
+#include "tools/report/screen/screen_stacks.h"
 
 struct overview_sums torsh_overview_sum(const struct overview *overview)
 {
@@ -215,6 +216,7 @@ void torsh_overview_json(const struct overview *overview)
 	emit_threads(&json, overview);
 	torsh_json_put_u64(&json, "waited_ns", sums.waited_ns);
 	emit_writer(&json, &overview->recording->writer);
+	torsh_stacks_json(&json, &overview->recording->thread_stacks);
 	torsh_parts_emit_recording(&json, overview->recording);
 	torsh_parts_emit_notes(&json, processes, n);
 	torsh_parts_emit_counters(&json, processes, n);

@@ -12,6 +12,7 @@
 #include "tools/recording/losses.h"
 #include "tools/report/findings.h"
 #include "tools/report/sites/interval_text.h"
+#include "tools/report/screen/screen_stacks.h"
 #include "tools/report/text.h"
 
 #define PROCESSES_SHOWN 12
@@ -290,6 +291,7 @@ void torsh_overview_text(const struct overview *overview)
 	struct overview_sums sums = torsh_overview_sum(overview);
 
 	print_head(overview, &sums);
+	torsh_stacks_text(&overview->recording->thread_stacks);
 	print_leaks(overview);
 	print_peak(overview);
 	if (!overview->has_timeline)

@@ -349,7 +349,7 @@ static void take_now(struct read_options *options, uint32_t pid)
 			  torsh_live_reason(result));
 	result = fd < 0 ? -errno
 			: torsh_live_write_snapshot(&answer, session->recording->start_realtime_ns,
-						    fd);
+						    NULL, fd);
 	if (result)
 		torsh_die("the snapshot can't be written: %s", strerror(-result));
 	torsh_live_close(&answer);

@@ -156,7 +156,7 @@ static int take_snapshot(const char *socket_path)
 		result = fd < 0 ? -errno
 				: torsh_live_write_snapshot(
 					  &answer, sessions.items[0].recording->start_realtime_ns,
-					  fd);
+					  NULL, fd);
 		if (result && fd >= 0)
 			close(fd);
 		torsh_live_close(&answer);

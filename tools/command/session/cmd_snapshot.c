@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +30,21 @@ static const char doc[] =
 	"that was allocated or freed before is in it, nothing that came after. Single events are not: of a recording "
 	"with TORSH_PROFILER_RECORD=full only the totals are copied.";
 
+enum { KEY_STACKS = 1 };
+
 static const struct argp_option options_snapshot[] = {
 	{"output", 'o', "FILE", 0, "where to (snapshot-PROGRAM-PID-TIME.torsh)", 0},
+	{"stacks", KEY_STACKS, NULL, 0,
+	 "with the stack of each thread of PID, Python's frames included, which is stopped for it by ptrace for a moment: "
+	 "torsh report prints them",
+	 0},
 	{0},
 };
 
 struct options {
 	uint32_t pid;
 	const char *output;
+	bool has_stacks;
 };
 
 static error_t parse_snapshot(int key, char *argument, struct argp_state *state)
@@ -46,6 +54,9 @@ static error_t parse_snapshot(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case 'o':
 		options->output = argument;
+		return 0;
+	case KEY_STACKS:
+		options->has_stacks = true;
 		return 0;
 	default:
 		return torsh_argument_process(key, argument, state, &options->pid);
@@ -93,7 +104,8 @@ static void expect_replaceable(const char *path)
 	close(fd);
 }
 
-static void save(const struct live_answer *answer, uint64_t start_realtime_ns, const char *path)
+static void save(const struct live_answer *answer, uint64_t start_realtime_ns,
+		 const struct thread_stacks *stacks, const char *path)
 {
 	struct private_file place;
 	int result;
@@ -102,7 +114,7 @@ static void save(const struct live_answer *answer, uint64_t start_realtime_ns, c
 	result = torsh_private_create(&place, path);
 	if (result)
 		torsh_die("can't write %s: %s", path, strerror(-result));
-	result = torsh_live_write_snapshot(answer, start_realtime_ns, place.fd);
+	result = torsh_live_write_snapshot(answer, start_realtime_ns, stacks, place.fd);
 	if (close(place.fd) && !result)
 		result = -errno;
 	if (result)
@@ -123,6 +135,7 @@ int torsh_command_snapshot(int argc, char **argv)
 	struct options options = {0};
 	struct live_sessions sessions;
 	const struct live_session *session;
+	struct thread_stacks stacks = {0};
 	struct live_answer answer;
 	char *path;
 	int result;
@@ -131,13 +144,17 @@ int torsh_command_snapshot(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	torsh_live_sessions_look(&sessions, 0);
 	session = torsh_live_sessions_need(&sessions, options.pid);
+	/* First: what a thread hangs in may pass. */
+	if (options.has_stacks)
+		torsh_thread_stacks_take(&stacks, options.pid);
 	result = torsh_live_query(session->socket_path, REQUEST_SNAPSHOT, 0, &answer);
 	if (result)
 		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", options.pid,
 			  torsh_live_reason(result));
 	path = options.output ? torsh_need(strdup(options.output))
 			      : choose_name(session, options.pid);
-	save(&answer, session->recording->start_realtime_ns, path);
+	save(&answer, session->recording->start_realtime_ns, &stacks, path);
+	torsh_thread_stacks_free(&stacks);
 	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.reply.n_processes,
 	       answer.reply.n_processes == 1 ? "process" : "processes", path);
 	torsh_live_close(&answer);

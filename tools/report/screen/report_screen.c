@@ -15,6 +15,7 @@
 #include "tools/report/screen/screen_line.h"
 #include "tools/report/screen/screen_memory.h"
 #include "tools/report/screen/screen_processes.h"
+#include "tools/report/screen/screen_stacks.h"
 #include "tools/report/screen/screen_time.h"
 #include "tools/report/text.h"
 #include "tools/terminal/width.h"
@@ -152,6 +153,7 @@ void torsh_screen_print(const struct overview *overview, const struct prepass *p
 		torsh_screen_time_collect(&time, overview, prepass);
 	torsh_text_missing(stdout, overview->recording, overview->processes, overview->n_processes);
 	print_verdict(overview);
+	torsh_screen_stacks(&overview->recording->thread_stacks);
 	torsh_screen_processes_main(&processes, time.steps.n);
 	torsh_screen_memory(overview, main);
 	if (prepass)

@@ -25,10 +25,11 @@ struct keep_command {
 	struct keep_command *next;
 };
 
-static pid_t start_command(const struct target *target, const char *path)
+static pid_t start_command(const struct target *target, const char *path, bool has_stacks)
 {
 	char pid[16];
-	const char *arguments[] = {"torsh", "snapshot", pid, "-o", path, NULL};
+	const char *arguments[] = {
+		"torsh", "snapshot", pid, "-o", path, has_stacks ? "--stacks" : NULL, NULL};
 	posix_spawn_file_actions_t actions;
 	pid_t child;
 
@@ -42,7 +43,7 @@ static pid_t start_command(const struct target *target, const char *path)
 }
 
 /* Returns 0 or -errno. */
-static int begin(struct keeps *keeps, struct target *target, const char *text)
+static int begin(struct keeps *keeps, struct target *target, bool has_stacks, const char *text)
 {
 	char *path = torsh_copy_path(keeps->recording_path, "kept", keeps->n_kept + 1);
 	struct keep_command *command;
@@ -52,7 +53,7 @@ static int begin(struct keeps *keeps, struct target *target, const char *text)
 		return -EACCES;
 	/* The copy has the note, too. */
 	torsh_process_state_note(&target->state, "kept as %s: %s", path, text);
-	child = start_command(target, path);
+	child = start_command(target, path, has_stacks);
 	if (child < 0) {
 		torsh_process_state_note(&target->state, "%s could not be written: %s", path,
 					 strerror(-child));
@@ -85,7 +86,8 @@ static void drop_oldest(struct keeps *keeps, struct target *target)
 /* Returns as torsh_keeps_keep. */
 static int keep(struct keeps *keeps, struct target *target, enum keep_cause cause, const char *text)
 {
-	int result = begin(keeps, target, text);
+	/* A copy that waited for its turn has the stacks of then, too. */
+	int result = begin(keeps, target, target->state.has_hung, text);
 
 	if (result)
 		return result;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "agent/wire/request.h"
-#include "tools/live/stacks/thread_stacks.h"
+#include "tools/live/stacks/stacks.h"
 #include "tools/recording/recording.h"
 
 /* A session that has answered. */

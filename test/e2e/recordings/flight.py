@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from live_targets import Target  # noqa: E402
+import schema  # noqa: E402
 
 PACED = (PROGRAMS / "paced",)
 WORK = 20  # ranges of a step
@@ -128,6 +129,88 @@ def a_process_that_hangs_is_kept():
         target.send("s" * 10)
         target.end()
         expect_equal(len(copies(target)), 1, "copies: one for one hang")
+
+
+def stacks_of(path):
+    """The functions of each thread, innermost first, by its number: those of Python with their lines."""
+    report = read_report("report", path)
+    schema.expect_fits("report", report)
+    stacks = report["thread_stacks"]
+    if any(stack["reason"] and "ptrace" in stack["reason"] for stack in stacks):
+        raise Skip(stacks[0]["reason"])
+    return {stack["tid"]: [(frame["function"], int(frame["place"].rpartition(":")[2])) if frame["python"] else frame["function"]
+                           for frame in stack["frames"]] for stack in stacks}
+
+
+HANGS = """
+import os, sys, threading, torsh
+held, event = threading.Lock(), threading.Event()
+def inner():
+    held.acquire()
+def step(depth):
+    return step(depth - 1) if depth else inner()
+def wait():
+    event.wait()
+def listen():
+    sys.stdin.read(1)
+    held.release()
+held.acquire()
+threads = [threading.Thread(target=wait), threading.Thread(target=listen)]
+for thread in threads:
+    thread.start()
+print(threads[0].native_id, threads[1].native_id, flush=True)
+for i in range(30):
+    torsh.step(i)
+step(3)
+event.set()
+for thread in threads:
+    thread.join()
+print("ended", flush=True)
+"""
+
+
+@case
+def a_hang_has_the_stack_of_each_thread():
+    with Target((sys.executable, "-c", HANGS), TORSH_PROFILER_RECORD="ring:1m", TORSH_PROFILER_KEEP="hang:1s",
+                PYTHONPATH=ROOT / "tools/python") as target:
+        waiting, listening = map(int, target.process.stdout.readline().split())
+        wait_until(lambda: copies(target), "a copy")
+        [path] = copies(target)
+        stacks = stacks_of(path)
+        python = {tid: [frame for frame in frames if isinstance(frame, tuple)] for tid, frames in stacks.items()}
+        lines = {line: number for number, line in enumerate(HANGS.splitlines(), 1)}
+        deeper = ("step", lines["    return step(depth - 1) if depth else inner()"])
+        expect_equal(python[target.pid], [("inner", lines["    held.acquire()"]), deeper, deeper, deeper, deeper,
+                                          ("<module>", lines["step(3)"])], "Python of the main thread")
+        assert ("wait", lines["    event.wait()"]) in python[waiting], python[waiting]
+        assert ("listen", lines["    sys.stdin.read(1)"]) in python[listening], python[listening]
+        # The native frames are around those of Python: the lock's inside, the interpreter's main outside.
+        natives = [frame for frame in stacks[target.pid] if isinstance(frame, str)]
+        assert "PyThread_acquire_lock_timed" in natives and "Py_BytesMain" in natives, natives
+        expect_equal(set(stacks), {target.pid, waiting, listening}, "threads")
+        assert "STACKS   3 threads of pid" in torsh("report", path)
+        text = torsh("report", "--verbose", path)
+        assert f"Thread {target.pid} of pid {target.pid}" in text and "inner " in text, text
+        target.process.stdin.write(b"x")
+        target.process.stdin.close()
+        expect_equal((target.process.stdout.read(), target.process.wait(TIMEOUT_S)), (b"ended\n", 0), "output and status")
+    assert "thread_stacks" not in read_report("report", recording_of(target)), "stacks in the recording of the whole run"
+
+
+@case
+def a_snapshot_with_stacks_has_them():
+    with Target(PACED) as target:
+        target.send("s" * 3)
+        for arguments, has_stacks in (([], False), (["--stacks"], True)):
+            path = scratch("snapshots") / "taken.torsh"
+            torsh("snapshot", target.pid, *arguments, "-o", path)
+            report = read_report("report", path)
+            expect_equal("thread_stacks" in report, has_stacks, "stacks")
+        [frames] = stacks_of(path).values()
+        assert "main" in frames and frames[-1] == "_start", frames
+        # It waited in read, which goes on.
+        target.send("s")
+        target.end()
 
 
 @case

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/live/stacks/thread_stacks.h"
+#include "tools/live/stacks/stacks.h"
 
 #include <dirent.h>
 #include <inttypes.h>

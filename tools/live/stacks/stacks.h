@@ -3,8 +3,8 @@
  * The stacks of all threads of another process, native and Python frames, read from outside: each
  * thread is stopped by ptrace for the time that its stack takes, without a signal.
  */
-#ifndef TORSH_LIVE_STACKS_THREAD_STACKS_H
-#define TORSH_LIVE_STACKS_THREAD_STACKS_H
+#ifndef TORSH_LIVE_STACKS_STACKS_H
+#define TORSH_LIVE_STACKS_STACKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

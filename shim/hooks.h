@@ -175,7 +175,7 @@ void torsh_process_loading_allocator(const char *path);
 bool torsh_torch_wants_memory(void);
 
 /*
- * Returns whether the CPU's allocator is to report all blocks: not if it did not from the beginning,
+ * Returns whether the CPU's allocator is to report all blocks: not if it did not from the begin on,
  * because it prints a warning when one that it did not report is freed.
  */
 bool torsh_torch_wants_cpu_memory(void);

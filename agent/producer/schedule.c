@@ -121,7 +121,7 @@ bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_
 	producer->n_unsent -= !is_sent;
 	for (open->n--; i <= open->n; i++)
 		open->keys[i - 1] = open->keys[i];
-	/* Without a schedule the ends of the rest are sent, as of calls that are not in the list. */
+	/* Without a schedule the ends of the rest are sent: calls that are not in the list. */
 	if (!producer->n_unsent && !torsh_schedule_is_kept())
 		torsh_schedule_reset(producer);
 	return is_sent;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * TORSH_PROFILER_SCHEDULE and pauses applied to this process: whether a call that begins now is
- * sent. Steps come from the program's own marks, else from torch.profiler, else from the calls of its first
- * optimizer; the best source counts, and starts at step 0. Before the first step everything is
- * sent.
+ * sent. Steps come from the program's own marks, else from torch.profiler, else from the calls of
+ * its first optimizer; the best source counts, and starts at step 0. Before the first step
+ * everything is sent.
  *
  * The end of a call is sent exactly if its beginning was, whatever step it is by then: each thread
  * remembers which of its open calls were sent. Without a schedule it does so from a call that

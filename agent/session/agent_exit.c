@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How the agent's life in a process ends: by exit and its relatives, by abort (agent/process/agent.h). */
+/* How the agent's life (agent/process/agent.h) ends: by exit and its relatives, by abort. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -49,7 +49,7 @@ static void name_file(void)
 	torsh_text_put_number(&text, (uint64_t)torsh_sys_getpid());
 }
 
-/* Another process of this name has ended, or this one was another program. Returns the descriptor. */
+/* A file of this name is of a process that has ended. Returns the descriptor or -errno. */
 static long open_file(void)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;

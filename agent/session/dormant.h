@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A process that is not recorded until it is armed: by `torsh start`, which stores a word of a page
- * that both map (agent/wire/dormant_page.h), or by the process itself. Hooks of the heap read this word
- * as they read that of a pause, so that the next one in any thread begins the recording.
+ * that both map (agent/wire/dormant_page.h), or by the process itself. Hooks of the heap read this
+ * word as they read that of a pause, so that the next one in any thread begins the recording.
  */
 #ifndef TORSH_AGENT_SESSION_DORMANT_H
 #define TORSH_AGENT_SESSION_DORMANT_H

@@ -2,8 +2,9 @@
 /*
  * What a process shares while it waits to be recorded (TORSH_PROFILER_ENABLED=dormant): one page of
  * a file that only its user can open, mapped by the process and by `torsh start`. The file is named
- * by its user, PID namespace and pid, in the directory for temporary files of the process; its mapping in
- * /proc/PID/maps leads there. It is removed when the recording begins and when the process ends.
+ * by its user, PID namespace and pid, in the directory for temporary files of the process; its
+ * mapping in /proc/PID/maps leads there. It is removed when the recording begins and when the
+ * process ends.
  */
 #ifndef TORSH_AGENT_WIRE_DORMANT_PAGE_H
 #define TORSH_AGENT_WIRE_DORMANT_PAGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arms dormant processes (agent/wire/dormant_page.h): a word is stored in the page that each of them
- * maps. Nothing is traced, no signal is sent, and no code runs in them but their own.
+ * Arms dormant processes (agent/wire/dormant_page.h): a word is stored in the page that each of
+ * them maps. Nothing is traced, no signal is sent, and no code runs in them but their own.
  */
 #include <dirent.h>
 #include <errno.h>

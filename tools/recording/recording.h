@@ -23,9 +23,9 @@
 #include "tools/recording/identity/identity.h"
 #include "tools/recording/memory/recorded_account.h"
 #include "tools/recording/memory/recorded_census.h"
-#include "tools/recording/stacks/recorded_stacks.h"
 #include "tools/recording/memory/recorded_device_use.h"
 #include "tools/recording/memory/recorded_holders.h"
+#include "tools/recording/stacks/recorded_stacks.h"
 #include "tools/recording/totals.h"
 
 #define PROFILE_NO_ROW UINT32_MAX

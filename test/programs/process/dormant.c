@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Does what each letter on stdin says and answers with a dot, until stdin ends. It allocates nothing
- * else. What it says of itself follows the letter 'i', as a line.
+ * Does what each letter on stdin stands for and answers with a dot, until stdin ends. It allocates
+ * nothing else. The letter 'i' prints a line about itself.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /*
  *	endless EVENTS
  *
- * A training that goes on and on: for each letter on stdin about so many events, in steps of ranges,
- * marks, values and blocks of memory, and a dot.
+ * A training that goes on and on: for each letter on stdin about so many events, in steps of
+ * ranges, marks, values and blocks of memory, and a dot.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Native stacks of another process's threads, by the unwind information of its modules (libdwfl). */
+/* Native stacks of another process's threads, by its modules' unwind information (libdwfl). */
 #ifndef TORSH_LIVE_STACKS_NATIVE_STACKS_H
 #define TORSH_LIVE_STACKS_NATIVE_STACKS_H
 

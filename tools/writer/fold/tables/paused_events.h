@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Timeline events that a pause leaves out. Device work, waits and runs of a garbage collector belong
- * to the pause in which they began. Ranges that any thread may end, blocks of devices and tensors
- * belong to the pause in which they came into being: their ends are left out too, whenever they
- * come. Calls that end on their own thread are left out by the agent.
+ * Timeline events that a pause leaves out. Device work, waits and runs of a garbage collector
+ * belong to the pause in which they began. Ranges that any thread may end, blocks of devices and
+ * tensors belong to the pause in which they came into being: their ends are left out too, whenever
+ * they come. Calls that end on their own thread are left out by the agent.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_PAUSED_EVENTS_H
 #define TORSH_WRITER_FOLD_TABLES_PAUSED_EVENTS_H

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
 A flight recorder's writer and its file do not grow with the run: a training at full speed, whose events of a week come in
-seconds. ENDLESS_EVENTS=1e10 test/fault/endless.py, by hand, makes so many of them, and prints what they took.
+seconds. ENDLESS_EVENTS=1e10 test/e2e/recordings/endless.py, by hand, makes so many of them, and prints what they took.
 """
 
 import os
@@ -12,7 +12,7 @@ import statistics
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from live_targets import Target, session_of  # noqa: E402
 

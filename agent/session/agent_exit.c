@@ -103,6 +103,8 @@ void torsh_agent_aborting(void)
 {
 	int saved = errno;
 
+	if (torsh_agent_is_dormant() && !is_abort_handled())
+		torsh_dormant_end();
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	    torsh_process->pid == 1 && !torsh_agent_is_borrowed() && !is_abort_handled()) {
 		torsh_channel_note(&torsh_process->channel,

@@ -347,8 +347,9 @@ static inline int torsh_reset_peak(void)
 
 /*
  * Pause the recording in all processes of the session, and resume it: what begins in the pause is
- * left out, of memory, ranges, operators and devices, but for steps. Returns 0, -EALREADY if
- * nothing changes, or another -errno.
+ * left out, of memory, ranges, operators and devices, but for steps. torsh_resume also begins the
+ * recording of a process that was started dormant (TORSH_PROFILER_ENABLED=dormant). Returns 0,
+ * -EALREADY if nothing changes, or another -errno.
  */
 static inline int torsh_pause(void)
 {

@@ -6,15 +6,19 @@
 #include "agent/python/python.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/python/gc_events.h"
+#include "collectors/waits/wait_events.h"
 #include "shim/allocators/allocator_calls.h"
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
+#include "shim/waits/waits.h"
 
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
 	.child_starts = torsh_agent_restart_in_child,
 	.heap_starts = torsh_allocator_objects_start,
 	.mpi_starts = torsh_mpi_objects_start,
+	.waits_start = torsh_waits_objects_start,
+	.process_ends = torsh_waits_end,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 	.python_runs = torsh_gc_watch,

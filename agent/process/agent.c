@@ -224,6 +224,8 @@ void torsh_agent_start(void)
 			torsh_callbacks.heap_starts();
 		if (torsh_config.activities & ACTIVITY_MPI)
 			torsh_callbacks.mpi_starts();
+		if (torsh_config.activities & ACTIVITY_WAITS)
+			torsh_callbacks.waits_start();
 	}
 	torsh_producer_self = &torsh_producer_not_created;
 	if (result)
@@ -325,6 +327,7 @@ void torsh_agent_exiting(int status, uint32_t how)
 
 	if (torsh_agent_is_borrowed())
 		return;
+	torsh_callbacks.process_ends();
 	producer = torsh_producer_enter();
 	if (!producer)
 		return;

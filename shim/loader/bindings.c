@@ -58,6 +58,7 @@ static bool put(void **place, void *address, const struct extent *extent)
 
 struct change {
 	const struct torsh_elf_image *image;
+	const void *dynamic;
 	const struct bindings *bindings;
 	struct extent extent;
 	bool is_done;
@@ -78,13 +79,21 @@ static bool change_place(void **place, int i, bool is_function, const struct cha
 	return !found || wrapper == found || put(place, wrapper, &change->extent);
 }
 
-static void change_relocated(void *context, const char *name, uintptr_t at, bool is_function)
+static bool is_other(const struct change *change, int i, size_t symbol)
+{
+	return change->bindings->is_other &&
+	       change->bindings->is_other(
+		       i, torsh_relocations_version(change->image, change->dynamic, symbol));
+}
+
+static void change_relocated(void *context, const struct torsh_relocation *relocation)
 {
 	struct change *change = context;
-	int i = change->bindings->find(name);
-	void **place = i < 0 ? NULL : torsh_elf_address(change->image, at);
+	int i = change->bindings->find(relocation->name);
+	void **place = i < 0 ? NULL : torsh_elf_address(change->image, relocation->at);
 
-	if (place && !change_place(place, i, is_function, change))
+	if (place && !is_other(change, i, relocation->symbol) &&
+	    !change_place(place, i, relocation->is_function, change))
 		change->is_done = false;
 }
 
@@ -94,7 +103,8 @@ bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated,
 	const struct torsh_elf_image image = {
 		.bias = object->dlpi_addr, .segments = object->dlpi_phdr, .n = object->dlpi_phnum};
 	const void *dynamic = torsh_relocations_dynamic(&image);
-	struct change change = {.image = &image, .bindings = bindings, .is_done = true};
+	struct change change = {
+		.image = &image, .dynamic = dynamic, .bindings = bindings, .is_done = true};
 
 	if (bindings->skips(&image, dynamic, object->dlpi_name))
 		return true;

@@ -53,6 +53,8 @@ static bool is_with_stack(const struct event *event)
 	case EVENT_DEVICE_REFUSED:
 	case EVENT_PYTHON_GC:
 		return true;
+	case EVENT_THREAD_WAIT:
+		return !event->thread_wait.tid;
 	default:
 		return event->id == EVENT_OUT_OF_MEMORY;
 	}

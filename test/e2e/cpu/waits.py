@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What threads waited for, against the clock of a program that waits in every way and knows for what."""
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+
+all_wait()
+
+KINDS = re.findall(r'^WAIT_KIND\(\w+, (\w+),', (ROOT / "agent/wire/wait_kinds.def").read_text(), re.M)
+WAIT_NS = 5_000_000
+MIN_NS = 50_000
+# What the program times: the others are of its helpers, and ends of threads that it awaits.
+BY_MAIN = 0
+
+
+def waits_of(output, process=1):
+    rows = [json.loads(line) for line in torsh("dump", output).splitlines()]
+    return ([row for row in rows if row.get("event") == "thread_wait" and row["process"] == process],
+            [row for row in rows if row.get("event") == "waits_shorter" and row["process"] == process])
+
+
+def record_waits():
+    """The program's own lines, those about short calls apart, and what was recorded."""
+    result, output = record([PROGRAMS / "waits"], env={"TORSH_PROFILER_ACTIVITIES": "waits"})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
+    lines = [line.split() for line in result.stdout.decode().splitlines()]
+    truth = [(kind, int(object), int(ns)) for kind, object, ns in lines if kind != "short"]
+    short = {kind: int(n) for name, kind, n in lines if name == "short"}
+    return truth, short, *waits_of(output)
+
+
+@case
+def each_wait_is_recorded_with_what_it_was_for():
+    truth, _, waits, _ = record_waits()
+    own = iter([row for row in waits if row["thread"] == BY_MAIN])
+    assert len(truth) == 25, truth
+    for kind, object, ns in truth:
+        # Joins of helpers may take long enough to be recorded: these come in between.
+        found = next((row for row in own if (KINDS[row["kind"]], row["object"]) == (kind, object) and
+                      row["duration_ns"] <= ns and row["duration_ns"] * 2 >= min(ns, WAIT_NS)), None)
+        assert found, f"{kind} {object} {ns} was not recorded after those before: {waits}"
+        assert found["stack"] and found["begin_ns"] + found["duration_ns"] <= found["at_ns"] + 1_000_000, found
+    assert all(row["duration_ns"] >= MIN_NS for row in waits), waits
+
+
+@case
+def short_calls_are_counted():
+    _, short, waits, counted = record_waits()
+    expect_equal(set(short), {"send", "receive", "semaphore"}, "kinds")
+    for kind, n in short.items():
+        number = KINDS.index(kind)
+        # One that was interrupted long enough is a wait.
+        long = sum(row["kind"] == number and row["thread"] == BY_MAIN for row in waits)
+        found = sum(row["n"] for row in counted if row["kind"] == number)
+        assert n <= found + long <= n + 12, f"{kind}: {found} counted, {long} waits, {n} by the program"
+    assert all(0 <= row["total_ns"] < row["n"] * MIN_NS for row in counted), counted
+    # A free mutex is no call that waits.
+    assert sum(row["n"] for row in counted if KINDS[row["kind"]] == "mutex") == 0, counted
+
+
+@case
+def a_wait_without_an_end_is_recorded_at_the_programs():
+    _, _, waits, _ = record_waits()
+    [last] = [row for row in waits if row["tid"]]
+    expect_equal((KINDS[last["kind"]], last["stack"], waits[-1]), ("signal", 0, last), "the wait")
+    assert last["duration_ns"] > 20 * WAIT_NS, last
+
+
+@case
+def without_the_activity_nothing_is_in_the_way():
+    expected = "read {0}\nnanosleep {0}\npthread_mutex_lock {0}\ngetpid 0\n"
+    for activities, is_bound in (("waits", 1), ("heap,python,torch", 0), (None, 0)):
+        env = {"TORSH_PROFILER_ACTIVITIES": activities} if activities else {}
+        result, output = record([PROGRAMS / "waits", "bound"], env=env)
+        expect_equal((result.returncode, result.stdout.decode()), (0, expected.format(is_bound)), f"{activities}")
+    result, output = record([PROGRAMS / "waits"], env={"TORSH_PROFILER_ACTIVITIES": "heap"})
+    expect_equal(waits_of(output), ([], []), "without the activity")
+
+
+@case
+def a_program_without_waits_is_silent():
+    _, output = record([PROGRAMS / "nested", "steps", "3"], env={"TORSH_PROFILER_ACTIVITIES": "waits"})
+    waits, counted = waits_of(output)
+    expect_equal(waits, [], "waits")
+    expect_equal([row for row in counted if KINDS[row["kind"]] not in ("read", "write")], [], "short calls")
+
+
+if __name__ == "__main__":
+    main()

@@ -24,6 +24,7 @@
 #include "tools/recording/memory/recorded_account.h"
 #include "tools/recording/memory/recorded_census.h"
 #include "tools/recording/memory/recorded_device_use.h"
+#include "tools/recording/waits/recorded_waits.h"
 #include "tools/recording/memory/recorded_holders.h"
 #include "tools/recording/totals.h"
 
@@ -355,6 +356,7 @@ struct recorded_process {
 	struct recorded_verdicts verdicts;
 	struct recorded_account accounts[N_RECORDED_ACCOUNTS];
 	struct recorded_census census;
+	struct recorded_waits waits;
 	char *account_problem; /* why there is no later account; NULL: none is known */
 	struct profile_steps steps;
 	struct recorded_rows survivors; /* struct recorded_survivors */

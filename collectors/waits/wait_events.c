@@ -259,8 +259,22 @@ void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* A wait that lasts: of another thread than the one that ends the process. */
-static void send_unfinished(struct producer *producer, struct wait_entry *entry, uint64_t now_ns)
+/* A cancelled thread leaves its wait in the entry. */
+static bool has_thread(uint32_t slot, int tid)
+{
+	const struct thread_slot *of = torsh_channel_slot(&torsh_process->channel, slot);
+
+	return of &&
+	       atomic_load_explicit(&of->state, memory_order_acquire) == THREAD_SLOT_ACTIVE &&
+	       of->tid == (uint32_t)tid;
+}
+
+/*
+ * A wait that lasts: of another thread than the one that ends the process. One that was left by a
+ * jump counts as lasting if the thread made no other such call since.
+ */
+static void send_unfinished(struct producer *producer, struct wait_entry *entry, uint32_t slot,
+			    uint64_t now_ns)
 {
 	uint32_t kind = atomic_load_explicit(&entry->kind, memory_order_relaxed);
 	uint64_t begin_ns = atomic_load_explicit(&entry->gil_begin_ns, memory_order_relaxed);
@@ -276,7 +290,8 @@ static void send_unfinished(struct producer *producer, struct wait_entry *entry,
 	if (!begin_ns || kind - 1 != THREAD_WAIT_GIL)
 		begin_ns = atomic_load_explicit(&entry->begin_ns, memory_order_relaxed);
 	if (!kind || now_ns < begin_ns || now_ns - begin_ns < WAIT_MIN_NS ||
-	    event.thread_wait.tid == (uint32_t)producer->tid)
+	    event.thread_wait.tid == (uint32_t)producer->tid ||
+	    !has_thread(slot, (int)event.thread_wait.tid))
 		return;
 	event.thread_wait.begin = begin_ns;
 	event.thread_wait.duration_ns = now_ns - begin_ns;
@@ -304,7 +319,7 @@ static inline __attribute__((always_inline)) void send_all(bool is_end)
 				continue;
 			send_counts(producer, &entries[k]);
 			if (is_end)
-				send_unfinished(producer, &entries[k], now_ns);
+				send_unfinished(producer, &entries[k], i * PIECE_SLOTS + k, now_ns);
 		}
 	}
 	if (producer)

@@ -19,9 +19,20 @@ BY_MAIN = 0
 
 
 def waits_of(output, process=1):
+    """The waits of a process, as events, and its threads in the report."""
     rows = [json.loads(line) for line in torsh("dump", output).splitlines()]
+    pid = next((row["process"]["pid"] for row in rows
+                if isinstance(row.get("process"), dict) and row["process"]["process"] == process), None)
     return ([row for row in rows if row.get("event") == "thread_wait" and row["process"] == process],
-            [row for row in rows if row.get("event") == "waits_shorter" and row["process"] == process])
+            [row for row in off(output)["threads"] if row["pid"] == pid])
+
+
+def off(output, *options):
+    return read_report("cpu", output, "--off", *options)
+
+
+def shorter(threads, kind):
+    return sum(row["shorter_count"] for thread in threads for row in thread["kinds"] if row["kind"] == kind)
 
 
 def record_waits():
@@ -50,17 +61,16 @@ def each_wait_is_recorded_with_what_it_was_for():
 
 @case
 def short_calls_are_counted():
-    _, short, waits, counted = record_waits()
+    _, short, waits, threads = record_waits()
     expect_equal(set(short), {"send", "receive", "semaphore"}, "kinds")
     for kind, n in short.items():
-        number = KINDS.index(kind)
         # One that was interrupted long enough is a wait.
-        long = sum(row["kind"] == number and row["thread"] == BY_MAIN for row in waits)
-        found = sum(row["n"] for row in counted if row["kind"] == number)
+        long = sum(KINDS[row["kind"]] == kind and row["thread"] == BY_MAIN for row in waits)
+        found = shorter(threads, kind)
         assert n <= found + long <= n + 12, f"{kind}: {found} counted, {long} waits, {n} by the program"
-    assert all(0 <= row["total_ns"] < row["n"] * MIN_NS for row in counted), counted
+    assert all(0 <= row["shorter_ns"] <= row["shorter_count"] * MIN_NS for row in threads), threads
     # A free mutex is no call that waits.
-    assert sum(row["n"] for row in counted if KINDS[row["kind"]] == "mutex") == 0, counted
+    expect_equal(shorter(threads, "mutex"), 0, "free mutexes")
 
 
 @case
@@ -80,14 +90,16 @@ def without_the_activity_nothing_is_in_the_way():
         expect_equal((result.returncode, result.stdout.decode()), (0, expected.format(is_bound)), f"{activities}")
     result, output = record([PROGRAMS / "waits"], env={"TORSH_PROFILER_ACTIVITIES": "heap"})
     expect_equal(waits_of(output), ([], []), "without the activity")
+    assert "were not recorded" in off(output)["reason"], off(output)
 
 
 @case
 def a_program_without_waits_is_silent():
     _, output = record([PROGRAMS / "nested", "steps", "3"], env={"TORSH_PROFILER_ACTIVITIES": "waits"})
-    waits, counted = waits_of(output)
-    expect_equal(waits, [], "waits")
-    expect_equal([row for row in counted if KINDS[row["kind"]] not in ("read", "write")], [], "short calls")
+    waits, threads = waits_of(output)
+    expect_equal((waits, threads), ([], []), "waits, and threads that made such calls")
+    report = off(output)
+    expect_equal((report["reason"], report["waits"], report["kinds"]), (None, [], []), "the report")
 
 
 if __name__ == "__main__":

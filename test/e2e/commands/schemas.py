@@ -74,6 +74,8 @@ def documents():
              for name in ("report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss", "ranks")}
     _, held = record([sys.executable, "-c", "held = [bytearray(1000000) for _ in range(9)]"])
     found["leaks"].append(leaks(held))
+    _, waited = record([PROGRAMS / "waits"], scratch("waits"), env={"TORSH_PROFILER_ACTIVITIES": "waits"})
+    found["cpu-off"] = [json.loads(torsh("cpu", output, "--off", "--json")) for output in (heap, steps, waited)]
     found["leaks-why"] = [json.loads(torsh("leaks", "--why", "1", "--json", output)) for output in (heap, held)]
     found["leaks-growth"] = [json.loads(torsh("leaks", "--growth", "--json", output)) for output in (heap, steps)]
     found["peak-moments"] = [json.loads(torsh("peak", output, *arguments, "--json")) for output in (heap, steps)

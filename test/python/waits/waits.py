@@ -23,12 +23,19 @@ def timed(function):
     return call
 
 
+def is_waiting(tid):
+    with open(f"/proc/self/task/{tid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0] == "S"
+
+
 def later(function):
-    """Computes for a while, so that the other thread waits, and ends its wait."""
+    """Ends the wait of the calling thread, once it has lasted for some time."""
+    tid = threading.get_native_id()
+
     def run():
-        until = time.monotonic() + SECONDS
-        while time.monotonic() < until:
-            pass
+        while not is_waiting(tid):
+            time.sleep(0.001)
+        time.sleep(SECONDS)
         function()
     thread = threading.Thread(target=run)
     thread.start()

@@ -10,7 +10,7 @@
 #include "shim/allocators/allocator_calls.h"
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
-#include "shim/waits/waits.h"
+#include "shim/waits/wait_calls.h"
 
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,

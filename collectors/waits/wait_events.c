@@ -20,7 +20,7 @@
 #include "shim/hooks.h"
 #include "shim/libc/thread.h"
 #include "shim/sys.h"
-#include "shim/waits/waits.h"
+#include "shim/waits/wait_calls.h"
 
 #define WAIT_MIN_NS UINT64_C(50000)
 #define ATTRIBUTE "waits"
@@ -264,8 +264,7 @@ static bool has_thread(uint32_t slot, int tid)
 {
 	const struct thread_slot *of = torsh_channel_slot(&torsh_process->channel, slot);
 
-	return of &&
-	       atomic_load_explicit(&of->state, memory_order_acquire) == THREAD_SLOT_ACTIVE &&
+	return of && atomic_load_explicit(&of->state, memory_order_acquire) == THREAD_SLOT_ACTIVE &&
 	       of->tid == (uint32_t)tid;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The waits of threads: shim/hooks.h has the hooks, shim/waits the functions that are interposed. */
+/* Waits of threads: shim/hooks.h has the hooks, shim/waits the functions that are interposed. */
 #ifndef TORSH_COLLECTORS_WAITS_WAIT_EVENTS_H
 #define TORSH_COLLECTORS_WAITS_WAIT_EVENTS_H
 

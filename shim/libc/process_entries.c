@@ -23,7 +23,7 @@
 #include "shim/loader/unloading.h"
 #include "shim/mpi/mpi.h"
 #include "shim/ranges/ranges.h"
-#include "shim/waits/waits.h"
+#include "shim/waits/wait_calls.h"
 
 EXPORT pid_t fork(void)
 {

@@ -64,26 +64,29 @@ struct change {
 	bool is_done;
 };
 
-/*
- * The place of a function that isn't bound yet leads into the object itself; it will be bound to
- * the first definition.
- */
-static bool change_place(void **place, int i, bool is_function, const struct change *change)
-{
-	void *found = __atomic_load_n(place, __ATOMIC_RELAXED), *wrapper;
-
-	if (is_function && (uintptr_t)found >= change->extent.start &&
-	    (uintptr_t)found < change->extent.end)
-		found = change->bindings->bound(i);
-	wrapper = change->bindings->instead(i, found);
-	return !found || wrapper == found || put(place, wrapper, &change->extent);
-}
-
 static bool is_other(const struct change *change, int i, size_t symbol)
 {
 	return change->bindings->is_other &&
 	       change->bindings->is_other(
 		       i, torsh_relocations_version(change->image, change->dynamic, symbol));
+}
+
+/*
+ * The place of a function that isn't bound yet leads into the object itself; it will be bound to
+ * the first definition of the version that it requires.
+ */
+static bool change_place(void **place, int i, const struct torsh_relocation *relocation,
+			 const struct change *change)
+{
+	void *found = __atomic_load_n(place, __ATOMIC_RELAXED), *wrapper;
+
+	if (relocation->is_function && (uintptr_t)found >= change->extent.start &&
+	    (uintptr_t)found < change->extent.end)
+		found = is_other(change, i, relocation->symbol) ? NULL : change->bindings->bound(i);
+	if (!found)
+		return true;
+	wrapper = change->bindings->instead(i, found);
+	return wrapper == found || put(place, wrapper, &change->extent);
 }
 
 static void change_relocated(void *context, const struct torsh_relocation *relocation)
@@ -92,8 +95,7 @@ static void change_relocated(void *context, const struct torsh_relocation *reloc
 	int i = change->bindings->find(relocation->name);
 	void **place = i < 0 ? NULL : torsh_elf_address(change->image, relocation->at);
 
-	if (place && !is_other(change, i, relocation->symbol) &&
-	    !change_place(place, i, relocation->is_function, change))
+	if (place && !change_place(place, i, relocation, change))
 		change->is_done = false;
 }
 

@@ -10,7 +10,7 @@
 #include "shim/loader/symbol.h"
 #include "shim/mpi/mpi.h"
 #include "shim/nccl/nccl.h"
-#include "shim/waits/waits.h"
+#include "shim/waits/wait_calls.h"
 
 static bool is_interposed(const char *name, const void *caller)
 {

@@ -24,9 +24,9 @@
 #include "tools/recording/memory/recorded_account.h"
 #include "tools/recording/memory/recorded_census.h"
 #include "tools/recording/memory/recorded_device_use.h"
-#include "tools/recording/waits/recorded_waits.h"
 #include "tools/recording/memory/recorded_holders.h"
 #include "tools/recording/totals.h"
+#include "tools/recording/waits/recorded_waits.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
 #define PROFILE_NO_ADDRESS ((1u << 23) - 1) /* above CHANNEL_ADDRESSES */

@@ -94,6 +94,16 @@ def without_the_activity_nothing_is_in_the_way():
 
 
 @case
+def condition_variables_of_an_old_version_are_left_alone():
+    result, output = record([PROGRAMS / "waits", "old"], env={"TORSH_PROFILER_ACTIVITIES": "waits"})
+    expect_equal((result.returncode, result.stderr), (0, b""), "status and messages")
+    if result.stdout:
+        raise Skip(result.stdout.decode())
+    _, threads = waits_of(output)
+    expect_equal(shorter(threads, "condition"), 1, "calls of today's version")
+
+
+@case
 def a_program_without_waits_is_silent():
     _, output = record([PROGRAMS / "nested", "steps", "3"], env={"TORSH_PROFILER_ACTIVITIES": "waits"})
     waits, threads = waits_of(output)

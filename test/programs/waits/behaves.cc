@@ -68,7 +68,7 @@ static timespec far_away()
 	return at;
 }
 
-/* ---- blocking calls, each without an end ------------------------------------------------------ */
+/* ---- blocking calls, each without an end ----------------------------------------------------- */
 
 struct blocking {
 	const char *name;

@@ -3,7 +3,8 @@
  * Waits in every way that is recorded, once each and for about WAIT_MS, and writes what it waited
  * for: a line "KIND OBJECT NS" each, by its own clock around the call. Then it does short calls,
  * and prints "short KIND N". A second thread ends each wait that no time ends. With the argument
- * "bound" it only prints which of its references lead elsewhere than a look-up by name.
+ * "bound" it only prints which of its references lead elsewhere than a look-up by name; with "old"
+ * it waits for a condition variable as programs of 2002 have it, and for one of today's.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -77,7 +78,7 @@ static struct timespec in_ms(clockid_t clock, long ms)
 		       now_ns() - begin_);                                       \
 	} while (0)
 
-/* ---- the helper: does what it is given after WAIT_MS ------------------------------------------ */
+/* ---- the helper: does what it is given after WAIT_MS ----------------------------------------- */
 
 static struct {
 	void (*end)(void);
@@ -358,6 +359,33 @@ static void print_bound(void)
 #undef PRINT
 }
 
+#if defined(__x86_64__)
+int old_timedwait(void *cond, pthread_mutex_t *lock, const struct timespec *until);
+__asm__(".symver old_timedwait,pthread_cond_timedwait@GLIBC_2.2.5");
+
+/* It was a pointer: the functions of today's write past it. */
+static struct {
+	void *cond, *behind[8];
+} old;
+
+static void wait_for_old(void)
+{
+	struct timespec until = {0};
+
+	pthread_mutex_lock(&of_cond);
+	EXPECT(old_timedwait(&old.cond, &of_cond, &until) == ETIMEDOUT && old.cond);
+	for (int i = 0; i < 8; i++)
+		EXPECT(!old.behind[i]);
+	EXPECT(pthread_cond_timedwait(&cond, &of_cond, &until) == ETIMEDOUT);
+	pthread_mutex_unlock(&of_cond);
+}
+#else
+static void wait_for_old(void)
+{
+	printf("this processor has none\n");
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	_Atomic int has_begun = 0;
@@ -366,6 +394,10 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "bound")) {
 		print_bound();
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "old")) {
+		wait_for_old();
 		return 0;
 	}
 	sigemptyset(&set);

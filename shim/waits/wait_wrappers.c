@@ -14,13 +14,13 @@
 #include "shim/libc/next.h"
 #include "shim/loader/objects.h"
 #include "shim/loader/symbol.h"
-#include "shim/waits/waits.h"
+#include "shim/waits/wait_calls.h"
 
 /* A trial has no wrapper of its own. */
 static struct {
 #define WAIT(result, name, kind, parameters, ...) result(*name) parameters;
 #define TRIED(name, trial, kind, parameters, ...) int(*name) parameters, (*trial)parameters;
-#include "shim/waits/waits.def"
+#include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
 } next;
@@ -50,7 +50,7 @@ static struct {
 		torsh_wait_ends(&hook, returned, HOOK_FRAME);                     \
 		return returned;                                                  \
 	}
-#include "shim/waits/waits.def"
+#include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
 
@@ -69,7 +69,7 @@ static const struct {
 			   .wrapper = (void *)wrap_##name_,              \
 			   .next_at = offsetof(__typeof__(next), name_), \
 			   .trial_at = offsetof(__typeof__(next), trial_)},
-#include "shim/waits/waits.def"
+#include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
 };

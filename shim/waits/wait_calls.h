@@ -4,8 +4,8 @@
  * to them: the agent exports none of these names, and without torsh_waits_objects_start nothing is
  * changed. The C library's calls of itself aren't seen.
  */
-#ifndef TORSH_SHIM_WAITS_WAITS_H
-#define TORSH_SHIM_WAITS_WAITS_H
+#ifndef TORSH_SHIM_WAITS_WAIT_CALLS_H
+#define TORSH_SHIM_WAITS_WAIT_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,13 +17,13 @@
 enum waits_function {
 #define WAIT(result, name, ...) WAITS_##name,
 #define TRIED(name, ...) WAITS_##name,
-#include "shim/waits/waits.def"
+#include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
 	N_WAITS_FUNCTIONS
 };
 
-/* ---- wrappers (shim/waits/waits_wrappers.c) --------------------------------------------------- */
+/* ---- wrappers (shim/waits/wait_wrappers.c) --------------------------------------------------- */
 
 /* Look up the next definitions. Before any wrapper is bound. */
 void torsh_waits_find(void);
@@ -35,7 +35,7 @@ int torsh_waits_number(const char *name);
 void *torsh_waits_next(int i);
 void *torsh_waits_wrapper(int i);
 
-/* ---- objects (shim/waits/waits_objects.c) ----------------------------------------------------- */
+/* ---- objects (shim/waits/wait_objects.c) ----------------------------------------------------- */
 
 extern bool torsh_waits_objects_on;
 
@@ -51,7 +51,7 @@ void torsh_waits_loading(void);
 /* Interpose the functions in objects that were opened since. Takes the loader's lock. */
 void torsh_waits_objects_recheck(void);
 
-/* ---- Python (shim/waits/waits_python.c) ------------------------------------------------------- */
+/* ---- Python (shim/waits/wait_python.c) ------------------------------------------------------- */
 
 struct dl_phdr_info;
 
@@ -59,8 +59,8 @@ struct dl_phdr_info;
 void torsh_waits_consider_python(const struct dl_phdr_info *object);
 
 /*
- * Whether the address lies in the state of the interpreter, _PyRuntime, which has the global lock of
- * the main interpreter.
+ * Whether the address lies in the interpreter's state, _PyRuntime, which has the global lock of the
+ * main interpreter.
  */
 bool torsh_waits_is_of_python(uintptr_t address);
 

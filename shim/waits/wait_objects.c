@@ -12,7 +12,7 @@
 #include "shim/loader/objects.h"
 #include "shim/loader/relocations.h"
 #include "shim/loader/unloading.h"
-#include "shim/waits/waits.h"
+#include "shim/waits/wait_calls.h"
 
 bool torsh_waits_objects_on;
 

@@ -3,7 +3,7 @@
 
 #include "shim/loader/elf_symbol.h"
 #include "shim/loader/relocations.h"
-#include "shim/waits/waits.h"
+#include "shim/waits/wait_calls.h"
 
 static _Atomic uintptr_t start, n_bytes; /* _PyRuntime */
 

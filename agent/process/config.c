@@ -397,7 +397,7 @@ void torsh_config_read(char *const *environment)
 		torsh_message(
 			PREFIX
 			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx, itt and mpi), "
-			"cuda, nccl or nccl:full, and waits; the others named come later",
+			"cuda, and nccl or nccl:full, and waits; the others named come later",
 			NULL);
 	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&
 	    !(torsh_config.activities & ACTIVITY_CUDA))

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/die.h"
 #include "tools/base/size.h"
@@ -89,14 +90,15 @@ static void print_sites(const struct cpu_off_view *view)
 		char total[SIZE_TEXT_BYTES], count[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES],
 			threads[SIZE_TEXT_BYTES];
 
-		printf("\n%zu. %s in %s of %s, the longest %s: %s%s%s%s\n", i + 1,
+		printf("\n%zu. %s in %s of %s, the longest %s\n", i + 1,
 		       torsh_size_duration(site->sum.total_ns, total),
 		       torsh_size_counted(site->sum.n, "wait", count),
 		       torsh_size_counted(site->n_threads, "thread", threads),
-		       torsh_size_duration(site->sum.longest_ns, longest),
-		       torsh_wait_kind_texts[site->kind],
-		       site->sum.n_unfinished ? ", until the end of the process" : "",
-		       operator? ", in the operator " : "", operator? operator: "");
+		       torsh_size_duration(site->sum.longest_ns, longest));
+		printf("   for %s%s\n", torsh_wait_kind_texts[site->kind],
+		       site->sum.n_unfinished ? ", until the end" : "");
+		if (operator)
+			printf("   in the operator %s\n", operator);
 		if (site->stack)
 			torsh_text_recorded_stack(stdout, site->process, site->stack,
 						  view->reading->symbols, view->options->view);
@@ -126,20 +128,28 @@ static int compare_shown(const void *a, const void *b)
 	return (x->step->start_ns > y->step->start_ns) - (x->step->start_ns < y->step->start_ns);
 }
 
-/* "step 12: 48 ms = 31 ms operators + 9 ms between operators + ..." */
+#define LINE_COLUMNS 78u
+
+/* "step 12: 48 ms = 31 ms operators + 9 ms between operators + ...", in lines that a terminal has. */
 static void print_step(const struct shown *shown)
 {
-	char text[SIZE_TEXT_BYTES];
-	const char *before = " = ";
+	char text[SIZE_TEXT_BYTES], line[2 * SIZE_TEXT_BYTES];
+	size_t column;
+	bool is_first = true;
 
-	printf("  step %" PRIu64 ": %s", shown->step->number,
-	       torsh_size_duration(duration_of(shown), text));
+	column = (size_t)printf("  step %" PRIu64 ": %s", shown->step->number,
+				torsh_size_duration(duration_of(shown), text));
 	for (int part = 0; part < N_STEP_PARTS; part++) {
 		if (!shown->parts->ns[part])
 			continue;
-		printf("%s%s %s", before, torsh_size_duration(shown->parts->ns[part], text),
-		       torsh_step_part_texts[part]);
-		before = " + ";
+		snprintf(line, sizeof(line), " %c %s %s", is_first ? '=' : '+',
+			 torsh_size_duration(shown->parts->ns[part], text),
+			 torsh_step_part_texts[part]);
+		if (column + strlen(line) > LINE_COLUMNS)
+			column = (size_t)printf("\n       ") - 1;
+		column += strlen(line);
+		fputs(line, stdout);
+		is_first = false;
 	}
 	putchar('\n');
 }
@@ -175,17 +185,17 @@ void torsh_cpu_off_text(const struct cpu_off_view *view)
 	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	if (!view->is_recorded) {
-		printf("Waits were not recorded: TORSH_PROFILER_ACTIVITIES does not name waits.\n");
+		torsh_text_heading(stdout, "Waits were not recorded");
+		printf("  TORSH_PROFILER_ACTIVITIES does not name waits.\n");
 		return;
 	}
-	torsh_text_heading(stdout, "%s %s in %s of 50 us or more; %s took %s in all",
-			   view->is_gil ? "Threads waited for Python's lock for"
-					: "Threads waited for",
+	torsh_text_heading(stdout, "Threads waited %sfor %s, in %s of 50 us or more",
+			   view->is_gil ? "for Python's lock " : "",
 			   torsh_size_duration(all->total_ns, total),
-			   torsh_size_counted(all->n, "wait", count),
-			   torsh_size_counted(all->n_shorter, "shorter call", shorter),
-			   torsh_size_duration(all->shorter_ns, shorter_ns));
-	printf("  Times of several threads add up. Waits that the C library makes for itself are not seen.\n");
+			   torsh_size_counted(all->n, "wait", count));
+	printf("  %s took %s in all. Times of several threads add up.\n",
+	       torsh_size_counted(all->n_shorter, "shorter call", shorter),
+	       torsh_size_duration(all->shorter_ns, shorter_ns));
 	if (view->waits.n_threads) {
 		if (!view->is_gil)
 			print_kinds(&view->waits);

@@ -25,6 +25,8 @@
 #define WAIT_MIN_NS UINT64_C(50000)
 #define ATTRIBUTE "waits"
 #define ATTRIBUTE_VALUE "recorded"
+/* Between two pieces of a wait for Python's lock: after more the thread has got the lock. */
+#define GIL_GAP_NS UINT64_C(1000000)
 #define SEND_EVERY_NS UINT64_C(100000000)
 
 /* By the slot of the thread's producer; a slot's next thread goes on with the entry. */
@@ -32,8 +34,8 @@ struct wait_entry {
 	_Atomic int tid; /* 0: no thread had the slot yet */
 	_Atomic uint32_t kind; /* of the wait in progress, and 1; 0: none */
 	_Atomic uint64_t begin_ns, object; /* of that */
-	_Atomic uint64_t
-		gil_begin_ns; /* the thread began to wait for Python's lock; 0: it doesn't */
+	/* The thread asked for Python's lock, and last gave up for a moment; 0: neither. */
+	_Atomic uint64_t gil_begin_ns, gil_end_ns;
 	_Atomic uint64_t sent_ns; /* when counts were last sent */
 	struct {
 		_Atomic uint64_t n, ns;
@@ -137,6 +139,42 @@ static inline __attribute__((always_inline)) struct wait_entry *own_entry(void)
 	return entry;
 }
 
+/*
+ * The thread got Python's lock at the moment when it gave up waiting: no call returned with it, and
+ * the stack of that wait is not known any more.
+ */
+static void settle_gil(struct wait_entry *entry)
+{
+	uint64_t begin_ns = atomic_load_explicit(&entry->gil_begin_ns, memory_order_relaxed);
+	struct event event = {
+		.id = EVENT_THREAD_WAIT,
+		.thread_wait = {.kind = THREAD_WAIT_GIL,
+				.begin = begin_ns,
+				.duration_ns = atomic_load_explicit(&entry->gil_end_ns,
+								    memory_order_relaxed) -
+					       begin_ns,
+				.object =
+					atomic_load_explicit(&entry->object, memory_order_relaxed)},
+	};
+	struct producer *producer = torsh_producer_enter();
+
+	atomic_store_explicit(&entry->gil_begin_ns, 0, memory_order_relaxed);
+	if (!producer)
+		return;
+	event.thread_wait.tid = (uint32_t)producer->tid;
+	if (torsh_schedule_is_on(producer))
+		torsh_producer_event(producer, &event, NULL);
+	torsh_producer_leave(producer);
+}
+
+static bool has_got_gil(struct wait_entry *entry, uint32_t kind, uint64_t now_ns)
+{
+	return atomic_load_explicit(&entry->gil_begin_ns, memory_order_relaxed) &&
+	       (kind != THREAD_WAIT_GIL ||
+		now_ns - atomic_load_explicit(&entry->gil_end_ns, memory_order_relaxed) >
+			GIL_GAP_NS);
+}
+
 void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
 {
 	int saved = errno;
@@ -151,6 +189,8 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
 	if (torsh_waits_is_of_python((uintptr_t)object))
 		hook->kind = THREAD_WAIT_GIL;
 	hook->begin_ns = monotonic_ns();
+	if (entry && has_got_gil(entry, hook->kind, hook->begin_ns))
+		settle_gil(entry);
 	if (entry) {
 		atomic_store_explicit(&entry->begin_ns, hook->begin_ns, memory_order_relaxed);
 		atomic_store_explicit(&entry->object, object, memory_order_relaxed);
@@ -163,7 +203,7 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
  * A thread waits for Python's lock in pieces of its switch interval, and asks for the lock after
  * each: these are one wait. Returns whether it goes on.
  */
-static bool join_gil(struct wait_hook *hook, long returned)
+static bool join_gil(struct wait_hook *hook, long returned, uint64_t now_ns)
 {
 	struct wait_entry *entry = hook->entry;
 	uint64_t begin_ns;
@@ -174,6 +214,7 @@ static bool join_gil(struct wait_hook *hook, long returned)
 	hook->begin_ns = begin_ns ? begin_ns : hook->begin_ns;
 	atomic_store_explicit(&entry->gil_begin_ns, returned == ETIMEDOUT ? hook->begin_ns : 0,
 			      memory_order_relaxed);
+	atomic_store_explicit(&entry->gil_end_ns, now_ns, memory_order_relaxed);
 	return returned == ETIMEDOUT;
 }
 
@@ -234,7 +275,7 @@ void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame)
 
 	if (entry)
 		atomic_store_explicit(&entry->kind, 0, memory_order_relaxed);
-	if (hook->is_inner || join_gil(hook, returned)) {
+	if (hook->is_inner || join_gil(hook, returned, now_ns)) {
 		errno = saved;
 		return;
 	}

@@ -258,7 +258,7 @@ static void take_wait(struct process_state *state, const struct ring_consumer *c
 					.stack = row->stack,
 					.operator= wait->tid || !scope ? 0 : scope->operator,
 				},
-				wait->duration_ns, wait->tid);
+				wait->duration_ns, row->thread != consumer->thread);
 }
 
 void torsh_process_timeline_keep(struct process_state *state, struct ring_consumer *consumer,

@@ -7,9 +7,11 @@
 #include "collectors/cuda/cuda.h"
 #include "collectors/python/gc_events.h"
 #include "collectors/torch/operator_events.h"
+#include "collectors/waits/wait_events.h"
 #include "shim/allocators/allocator_calls.h"
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
+#include "shim/waits/wait_calls.h"
 
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
@@ -18,6 +20,8 @@ const struct callbacks torsh_callbacks = {
 	.heap_starts = torsh_allocator_objects_start,
 	.armed = torsh_torch_armed,
 	.mpi_starts = torsh_mpi_objects_start,
+	.waits_start = torsh_waits_objects_start,
+	.process_ends = torsh_waits_end,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 	.python_runs = torsh_gc_watch,

@@ -246,6 +246,24 @@ char *const *torsh_process_environment(const struct child_plan *plan, char **slo
 void torsh_process_name_descriptor(int fd, char path[DESCRIPTOR_PATH_MAX]);
 
 /*
+ * Waits: collectors/waits/wait_events.c. What a wrapper keeps from before the call to after it.
+ */
+struct wait_entry;
+
+struct wait_hook {
+	uint32_t kind; /* enum thread_wait_kind */
+	bool is_inner; /* the thread was in another hook: the call is not recorded */
+	uint64_t object, begin_ns; /* CLOCK_MONOTONIC */
+	struct wait_entry *entry; /* of the thread; NULL: none */
+};
+
+/* A function in which a thread may wait for the object is about to be called. */
+void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object);
+
+/* It returned this. A call that is left by an exception or a jump is not reported. */
+void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame);
+
+/*
  * MPI: collectors/mpi/mpi_calls.c. What a wrapper keeps from before the call to after it.
  */
 struct mpi_arguments;

@@ -25,6 +25,10 @@ struct callbacks {
 	void (*armed)(void);
 	/* The agent has started and MPI is recorded. */
 	void (*mpi_starts)(void);
+	/* The agent has started and waits are recorded. */
+	void (*waits_start)(void);
+	/* The process is about to end; threads may still run. */
+	void (*process_ends)(void);
 	/* A stack passed through a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);
 	/*

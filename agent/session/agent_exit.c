@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "agent/process/agent.h"
+#include "agent/process/callbacks.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/session/dormant.h"
@@ -58,6 +59,7 @@ void torsh_agent_exiting(int status, uint32_t how)
 	torsh_dormant_end();
 	if (torsh_agent_is_borrowed())
 		return;
+	torsh_callbacks.process_ends();
 	producer = torsh_producer_enter();
 	if (!producer)
 		return;

@@ -48,6 +48,14 @@ enum alloc_entry {
 /* Whether the event belongs to the timeline. */
 #define EVENT_IS_TIMELINE(id) (((id) >= 32 && (id) < 56) || ((id) >= 64 && (id) < EVENT_ID_END))
 
+/* What a thread waits for: thread_wait.kind. */
+enum thread_wait_kind {
+#define WAIT_KIND(NAME, name, text) THREAD_WAIT_##NAME,
+#include "agent/wire/wait_kinds.def"
+#undef WAIT_KIND
+	N_THREAD_WAIT_KINDS
+};
+
 /* The API that reported a range, a mark or a value. */
 /*
  * A bit of a MAP's flags that mmap never has: shmat made it, and descriptor is the segment's id.

@@ -17,6 +17,7 @@
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
 #include "agent/session/dormant.h"
+#include "collectors/waits/wait_events.h"
 #include "shim/hooks.h"
 #include "shim/libc/thread.h"
 
@@ -203,6 +204,7 @@ int torsh_process_executing(struct child_plan *plan, char *const *argv)
 	if (!is_on() || is_borrowed)
 		return reported;
 	torsh_cuda_executing();
+	torsh_waits_execute();
 	record_exec(0);
 	set_state(CHANNEL_EXECUTING);
 	return reported | REPORTED_EXEC;

@@ -23,6 +23,7 @@
 #include "shim/loader/unloading.h"
 #include "shim/mpi/mpi.h"
 #include "shim/ranges/ranges.h"
+#include "shim/waits/wait_calls.h"
 
 EXPORT pid_t fork(void)
 {
@@ -285,6 +286,7 @@ EXPORT void *dlopen(const char *path, int mode)
 	torsh_torch_loading(path);
 	torsh_python_loading();
 	torsh_mpi_loading();
+	torsh_waits_loading();
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }
 

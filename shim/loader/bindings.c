@@ -58,33 +58,44 @@ static bool put(void **place, void *address, const struct extent *extent)
 
 struct change {
 	const struct torsh_elf_image *image;
+	const void *dynamic;
 	const struct bindings *bindings;
 	struct extent extent;
 	bool is_done;
 };
 
+static bool is_other(const struct change *change, int i, size_t symbol)
+{
+	return change->bindings->is_other &&
+	       change->bindings->is_other(
+		       i, torsh_relocations_version(change->image, change->dynamic, symbol));
+}
+
 /*
  * The place of a function that isn't bound yet leads into the object itself; it will be bound to
- * the first definition.
+ * the first definition of the version that it requires.
  */
-static bool change_place(void **place, int i, bool is_function, const struct change *change)
+static bool change_place(void **place, int i, const struct torsh_relocation *relocation,
+			 const struct change *change)
 {
 	void *found = __atomic_load_n(place, __ATOMIC_RELAXED), *wrapper;
 
-	if (is_function && (uintptr_t)found >= change->extent.start &&
+	if (relocation->is_function && (uintptr_t)found >= change->extent.start &&
 	    (uintptr_t)found < change->extent.end)
-		found = change->bindings->bound(i);
+		found = is_other(change, i, relocation->symbol) ? NULL : change->bindings->bound(i);
+	if (!found)
+		return true;
 	wrapper = change->bindings->instead(i, found);
-	return !found || wrapper == found || put(place, wrapper, &change->extent);
+	return wrapper == found || put(place, wrapper, &change->extent);
 }
 
-static void change_relocated(void *context, const char *name, uintptr_t at, bool is_function)
+static void change_relocated(void *context, const struct torsh_relocation *relocation)
 {
 	struct change *change = context;
-	int i = change->bindings->find(name);
-	void **place = i < 0 ? NULL : torsh_elf_address(change->image, at);
+	int i = change->bindings->find(relocation->name);
+	void **place = i < 0 ? NULL : torsh_elf_address(change->image, relocation->at);
 
-	if (place && !change_place(place, i, is_function, change))
+	if (place && !change_place(place, i, relocation, change))
 		change->is_done = false;
 }
 
@@ -94,7 +105,8 @@ bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated,
 	const struct torsh_elf_image image = {
 		.bias = object->dlpi_addr, .segments = object->dlpi_phdr, .n = object->dlpi_phnum};
 	const void *dynamic = torsh_relocations_dynamic(&image);
-	struct change change = {.image = &image, .bindings = bindings, .is_done = true};
+	struct change change = {
+		.image = &image, .dynamic = dynamic, .bindings = bindings, .is_done = true};
 
 	if (bindings->skips(&image, dynamic, object->dlpi_name))
 		return true;

@@ -22,6 +22,11 @@ struct bindings {
 	void *(*instead)(int i, void *found);
 	/* Whether the object belongs to the library, so that it stays as it is. */
 	bool (*skips)(const struct torsh_elf_image *image, const void *dynamic, const char *path);
+	/*
+	 * Whether a reference that isn't bound yet requires another version of the function than
+	 * the interposed one; version: NULL if it requires none. NULL: no function has another.
+	 */
+	bool (*is_other)(int i, const char *version);
 };
 
 /*

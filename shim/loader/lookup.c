@@ -10,6 +10,7 @@
 #include "shim/loader/symbol.h"
 #include "shim/mpi/mpi.h"
 #include "shim/nccl/nccl.h"
+#include "shim/waits/wait_calls.h"
 
 static bool is_interposed(const char *name, const void *caller)
 {
@@ -49,6 +50,8 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 		if (i >= 0)
 			return torsh_allocator_calls_instead(i, next(handle, name));
 	}
+	if (__builtin_expect(torsh_waits_objects_on, 0))
+		torsh_waits_objects_recheck();
 	if (__builtin_expect(torsh_mpi_objects_on, 0)) {
 		torsh_mpi_objects_recheck();
 		if (handle != RTLD_NEXT && torsh_mpi_has(name))

@@ -7,6 +7,8 @@
 
 #include "shim/sys.h"
 
+#define VERSION_OF_SYMBOL 0x7fff /* without the bit that hides it */
+
 /* From the dynamic section: any may be damaged if the loader hasn't needed it yet. */
 struct relocations {
 	uintptr_t tables[2]; /* of data; of functions, which may be bound lazily */
@@ -100,12 +102,79 @@ void torsh_relocations_visit(const struct torsh_elf_image *image, const void *dy
 		for (size_t n = all.n_bytes[k] / sizeof(*relocation);
 		     n && (relocation = torsh_elf_at(image, at, sizeof(*relocation)));
 		     n--, at += sizeof(*relocation)) {
-			const char *name = name_of(image, relocation, &all);
+			const struct torsh_relocation place = {
+				.name = name_of(image, relocation, &all),
+				.at = image->bias + relocation->r_offset,
+				.is_function = ELF64_R_TYPE(relocation->r_info) ==
+					       TORSH_CPU_RELOCATION_SLOT,
+				.symbol = ELF64_R_SYM(relocation->r_info),
+			};
 
-			if (name)
-				visit(context, name, image->bias + relocation->r_offset,
-				      ELF64_R_TYPE(relocation->r_info) ==
-					      TORSH_CPU_RELOCATION_SLOT);
+			if (place.name)
+				visit(context, &place);
 		}
 	}
+}
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+/* Where the object's symbols have their versions, and what these are. */
+struct versions {
+	uintptr_t of_symbols, needed, names;
+};
+
+static void find_versions(const struct torsh_elf_image *image, const void *dynamic,
+			  struct versions *found)
+{
+	const ElfW(Dyn) * entry;
+
+	*found = (struct versions){0};
+	for (uintptr_t at = (uintptr_t)dynamic;
+	     (entry = torsh_elf_at(image, at, sizeof(*entry))) && entry->d_tag != DT_NULL;
+	     at += sizeof(*entry)) {
+		if (entry->d_tag == DT_VERSYM)
+			found->of_symbols = torsh_elf_locate(image, entry);
+		else if (entry->d_tag == DT_VERNEED)
+			found->needed = torsh_elf_locate(image, entry);
+		else if (entry->d_tag == DT_STRTAB)
+			found->names = torsh_elf_locate(image, entry);
+	}
+}
+
+/* The name of the version with that index among those of one library. */
+static const char *version_in(const struct torsh_elf_image *image, uintptr_t at, uint16_t index,
+			      const struct versions *all)
+{
+	const ElfW(Vernaux) * version;
+
+	while ((version = torsh_elf_at(image, at, sizeof(*version)))) {
+		if ((version->vna_other & VERSION_OF_SYMBOL) == index)
+			return torsh_elf_text(image, all->names + version->vna_name);
+		if (!version->vna_next)
+			break;
+		at += version->vna_next;
+	}
+	return NULL;
+}
+
+const char *torsh_relocations_version(const struct torsh_elf_image *image, const void *dynamic,
+				      size_t symbol)
+{
+	const ElfW(Verneed) * library;
+	const uint16_t *index;
+	const char *version;
+	struct versions all;
+
+	find_versions(image, dynamic, &all);
+	if (!all.of_symbols || !all.needed || !all.names)
+		return NULL;
+	index = torsh_elf_at(image, all.of_symbols + symbol * sizeof(*index), sizeof(*index));
+	for (uintptr_t at = all.needed;
+	     index && (library = torsh_elf_at(image, at, sizeof(*library)));
+	     at += library->vn_next) {
+		version = version_in(image, at + library->vn_aux, *index & VERSION_OF_SYMBOL, &all);
+		if (version || !library->vn_next)
+			return version;
+	}
+	return NULL;
 }

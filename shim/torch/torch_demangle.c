@@ -108,14 +108,14 @@ static char *demangle_once(const char *mangled, char *buffer, size_t *n_bytes, i
 }
 
 /* libc10's calls: bound before to the real definition, or not yet. */
-static void bind(void *context, const char *name, uintptr_t at, bool is_function)
+static void bind(void *context, const struct torsh_relocation *relocation)
 {
 	const struct torsh_elf_image *image = context;
 	void **place;
 
-	if (!is_function || strcmp(name, DEMANGLE) != 0)
+	if (!relocation->is_function || strcmp(relocation->name, DEMANGLE) != 0)
 		return;
-	place = torsh_elf_address(image, at);
+	place = torsh_elf_address(image, relocation->at);
 	if (!place || torsh_relocations_is_relro(image, place) || !torsh_sys_is_writable(place))
 		return;
 	__atomic_store_n(place, (void *)demangle_once, __ATOMIC_RELEASE);

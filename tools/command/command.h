@@ -19,6 +19,7 @@
 	COMMAND(rss, "who owned the resident memory, page by page")           \
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")         \
 	COMMAND(steps, "how long each step of a training took")               \
+	COMMAND(cpu, "what threads waited for, and what steps consist of")    \
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \
 	COMMAND(kernels, "what devices did, and for which operators")         \
 	COMMAND(tensors, "who held tensors when most memory was theirs")      \

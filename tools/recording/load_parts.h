@@ -114,6 +114,13 @@ void torsh_load_census(struct recording *recording, const Torsh__Census *row);
 /* Free what was loaded. */
 void torsh_load_forget_census(struct recorded_census *census);
 
+/* Load a Waits row, and a ShorterWaits row. */
+void torsh_load_waits(struct recording *recording, const Torsh__Waits *row);
+void torsh_load_shorter_waits(struct recording *recording, const Torsh__ShorterWaits *row);
+
+/* Free what was loaded. */
+void torsh_load_forget_waits(struct recorded_waits *waits);
+
 /* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
 

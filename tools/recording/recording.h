@@ -27,6 +27,7 @@
 #include "tools/recording/memory/recorded_holders.h"
 #include "tools/recording/stacks/recorded_stacks.h"
 #include "tools/recording/totals.h"
+#include "tools/recording/waits/recorded_waits.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
 #define PROFILE_NO_ADDRESS ((1u << 23) - 1) /* above CHANNEL_ADDRESSES */
@@ -356,6 +357,7 @@ struct recorded_process {
 	struct recorded_verdicts verdicts;
 	struct recorded_account accounts[N_RECORDED_ACCOUNTS];
 	struct recorded_census census;
+	struct recorded_waits waits;
 	char *account_problem; /* why there is no later account; NULL: none is known */
 	struct profile_steps steps;
 	struct recorded_rows survivors; /* struct recorded_survivors */

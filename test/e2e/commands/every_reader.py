@@ -20,14 +20,14 @@ from pythons import find_all  # noqa: E402
 from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simulated  # noqa: E402
 
 READERS = ("report", "leaks", "peak", "rss", "ops", "steps", "modules", "kernels", "tensors", "regions")
-NO_READERS = {"run", "serve", "list", "snapshot", "keep", "top", "pause", "resume", "end", "diff", "html", "export", "dump",
+NO_READERS = {"run", "cpu", "serve", "list", "snapshot", "keep", "top", "pause", "resume", "end", "diff", "html", "export", "dump",
               "open", "brief", "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
 # What asks for more than the plain command does.
 FURTHER = (("open",), ("brief",), ("brief", "--json"), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
            ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"),
            ("peak", "-v"),
            ("rss", "--at", "end", "--json"), ("rss", "--at", "peak"), ("leaks", "--depth", "2"),
-           ("leaks", "--stacks", "native"))
+           ("leaks", "--stacks", "native"), ("cpu", "--off"), ("cpu", "--gil"), ("cpu", "--off", "--json"))
 # A recording that lacks what these show is refused: status 2.
 MAY_REFUSE = (("whatif",), ("whatif", "--json"), ("leaks", "--why", "1"), ("leaks", "--why", "1", "--json"),
               ("leaks", "--why", "2"), ("leaks", "--why", "3", "--json"), ("peak", "--since", "start"),

@@ -18,7 +18,7 @@ from harness import *  # noqa: E402,F403
 
 SYNTHETIC = BUILD / "test/synthetic"
 SIZES = ((80, 24), (160, 50))
-TABLES = (["ops"], ["ops", "--group", "shape"], ["steps"], ["steps", "--all"], ["modules"], ["tensors"], ["regions"],
+TABLES = (["cpu", "--off"], ["ops"], ["ops", "--group", "shape"], ["steps"], ["steps", "--all"], ["modules"], ["tensors"], ["regions"],
           ["kernels"], ["report"], ["report", "--verbose"], ["peak"])
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -106,7 +106,7 @@ def diff_takes_the_options_of_the_terminal():
 # What each command that reads a recording takes besides --pid and --rank.
 TERMINAL, TABLE, STACKS = ("--color", "--width", "--no-pager"), ("--json", "--limit"), ("--depth", "--min-bytes", "--sort", "--stacks")
 TAKES = {"open": TERMINAL, "report": TERMINAL + TABLE + STACKS, "leaks": TERMINAL + TABLE + STACKS, "peak": TERMINAL + TABLE + STACKS,
-         **{command: TERMINAL + TABLE for command in ("ops", "steps", "modules", "kernels", "tensors", "regions", "diff", "check")},
+         **{command: TERMINAL + TABLE for command in ("ops", "steps", "cpu", "modules", "kernels", "tensors", "regions", "diff", "check")},
          "html": (), "serve": ()}
 
 

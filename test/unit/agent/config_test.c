@@ -354,6 +354,20 @@ static void planned_features_are_reported_as_such(void **state)
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 
+static void waits_are_recorded_only_if_they_are_named(void **state)
+{
+	char *host[] = {"TORSH_PROFILER_ACTIVITIES=cpu,cuda", NULL};
+	char *named[] = {"TORSH_PROFILER_ACTIVITIES=heap,waits", NULL};
+
+	(void)state;
+	assert_false(torsh_config.activities & ACTIVITY_WAITS);
+	read_config(host);
+	assert_false(torsh_config.activities & ACTIVITY_WAITS);
+	read_config(named);
+	assert_string_equal(printed, "");
+	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_WAITS);
+}
+
 static void nccl_is_recorded_in_two_depths(void **state)
 {
 	char *calls[] = {"TORSH_PROFILER_ACTIVITIES=cpu,nccl", NULL};
@@ -469,6 +483,7 @@ int main(void)
 		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is,
 				       restore_defaults),
 		cmocka_unit_test_setup(planned_features_are_reported_as_such, restore_defaults),
+		cmocka_unit_test_setup(waits_are_recorded_only_if_they_are_named, restore_defaults),
 		cmocka_unit_test_setup(nccl_is_recorded_in_two_depths, restore_defaults),
 		cmocka_unit_test_setup(a_child_of_a_session_does_not_complain_again,
 				       restore_defaults),

@@ -24,6 +24,7 @@
 #include "tools/writer/fold/tables/paused_events.h"
 #include "tools/writer/fold/tables/series.h"
 #include "tools/writer/fold/tables/tensor_reads.h"
+#include "tools/writer/fold/tables/thread_waits.h"
 #include "tools/writer/input/clock_conversion.h"
 #include "tools/writer/input/ring_consumer.h"
 
@@ -133,6 +134,7 @@ struct process_state {
 	uint64_t first_edge_stamp; /* of the first mark, region or step; 0: none */
 	struct scopes scopes;
 	struct tensor_reads reads;
+	struct thread_waits waits;
 	struct folded_out_of_memory out_of_memory; /* the latest one */
 	bool has_refusals; /* of the driver: noted once */
 	bool is_out_of_memory; /* nothing is folded until torsh_out_of_memory_keep has cleared it */

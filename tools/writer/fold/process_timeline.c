@@ -53,6 +53,8 @@ static bool is_with_stack(const struct event *event)
 	case EVENT_DEVICE_REFUSED:
 	case EVENT_PYTHON_GC:
 		return true;
+	case EVENT_THREAD_WAIT:
+		return !event->thread_wait.tid;
 	default:
 		return event->id == EVENT_OUT_OF_MEMORY;
 	}
@@ -254,6 +256,37 @@ static bool is_device_change(uint32_t id)
 	       id == EVENT_DEVICE_FREE_FAILED || id == EVENT_GRAPH_LAUNCH;
 }
 
+/* ---- waits ----------------------------------------------------------------------------------- */
+
+/* The thread with that tid that began last; the sender where there is none. */
+static uint32_t thread_with(const struct process_state *state, uint32_t tid, uint32_t sender)
+{
+	if (!tid || state->threads[sender].tid == tid)
+		return sender;
+	for (uint32_t i = state->n_threads; i-- > 0;) {
+		if (state->threads[i].tid == tid && !state->threads[i].is_interrupt)
+			return i;
+	}
+	return sender;
+}
+
+static void take_wait(struct process_state *state, const struct ring_consumer *consumer,
+		      struct timeline_event *row)
+{
+	const struct event_thread_wait *wait = &row->event.thread_wait;
+	const struct scope *scope = consumer->heap.scope;
+
+	row->thread = thread_with(state, wait->tid, consumer->thread);
+	torsh_thread_waits_take(&state->waits,
+				(struct thread_wait_key){
+					.thread = row->thread,
+					.kind = wait->kind,
+					.stack = row->stack,
+					.operator= wait->tid || !scope ? 0 : scope->operator,
+				},
+				wait->duration_ns, row->thread != consumer->thread);
+}
+
 void torsh_process_timeline_keep(struct process_state *state, struct ring_consumer *consumer,
 				 uint32_t i, uint64_t stamp)
 {
@@ -272,6 +305,14 @@ void torsh_process_timeline_keep(struct process_state *state, struct ring_consum
 					state->steps.current);
 		return;
 	}
+	if (event->id == EVENT_WAITS_SHORTER) {
+		torsh_thread_waits_shorter(
+			&state->waits,
+			thread_with(state, cold->waits_shorter.tid, consumer->thread),
+			cold->waits_shorter.kind, cold->waits_shorter.n,
+			cold->waits_shorter.total_ns);
+		return;
+	}
 	/* Agents never send these. */
 	if (event->id == EVENT_HEAP_MARK)
 		return;
@@ -287,5 +328,7 @@ void torsh_process_timeline_keep(struct process_state *state, struct ring_consum
 			torsh_device_sum_take(&state->devices, cold, consumer->thread));
 	}
 	update_totals(state, &consumer->heap, &row.event, stamp);
+	if (event->id == EVENT_THREAD_WAIT)
+		take_wait(state, consumer, &row);
 	add_row(state, &row);
 }

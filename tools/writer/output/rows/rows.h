@@ -29,6 +29,8 @@ struct rows_state {
 	 * Extents of totals that a later checkpoint replaces: one with all rows, then those with
 	 * changes.
 	 */
+	struct extent waits_extent; /* of the waits, in one chunk */
+	uint64_t n_waits_written; /* thread_waits.n_taken then */
 	struct extent *extents;
 	uint32_t n_extents, n_base;
 	size_t extent_capacity;

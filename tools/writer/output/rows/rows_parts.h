@@ -164,6 +164,10 @@ void torsh_rows_append_residency(struct recording_file *file, const struct targe
 void torsh_rows_append_census(struct recording_file *file, const struct target *target,
 			      enum recording_priority priority, bool is_all);
 
+/* Write what its threads waited for; is_all likewise. */
+void torsh_rows_append_waits(struct recording_file *file, struct target *target,
+			     enum recording_priority priority, bool is_all);
+
 /*
  * Copy the ring consumers' current values of running threads into the thread rows; changed rows are
  * marked.

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A wrapper for each function in which a thread waits. It leaves nothing behind that an unwinder
+ * would have to release: a cancellation, an exception or a jump may end the call within.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "shim/hooks.h"
+#include "shim/libc/next.h"
+#include "shim/loader/objects.h"
+#include "shim/loader/symbol.h"
+#include "shim/waits/wait_calls.h"
+
+/* A trial has no wrapper of its own. */
+static struct {
+#define WAIT(result, name, kind, parameters, ...) result(*name) parameters;
+#define TRIED(name, trial, kind, parameters, ...) int(*name) parameters, (*trial)parameters;
+#include "shim/waits/wait_calls.def"
+#undef WAIT
+#undef TRIED
+} next;
+
+#define WAIT(result, name, kind, parameters, arguments, object)                   \
+	static result wrap_##name parameters                                      \
+	{                                                                         \
+		struct wait_hook hook;                                            \
+		result returned;                                                  \
+                                                                                  \
+		torsh_wait_begins(&hook, THREAD_WAIT_##kind, (uint64_t)(object)); \
+		returned = next.name arguments;                                   \
+		torsh_wait_ends(&hook, (long)returned, HOOK_FRAME);               \
+		return returned;                                                  \
+	}
+/* Whoever does not have to wait pays for a call of the trial, which makes the same transition. */
+#define TRIED(name, trial, kind, parameters, arguments, object)                   \
+	static int wrap_##name parameters                                         \
+	{                                                                         \
+		struct wait_hook hook;                                            \
+		int returned = next.trial arguments;                              \
+                                                                                  \
+		if (__builtin_expect(returned != EBUSY, 1))                       \
+			return returned;                                          \
+		torsh_wait_begins(&hook, THREAD_WAIT_##kind, (uint64_t)(object)); \
+		returned = next.name arguments;                                   \
+		torsh_wait_ends(&hook, returned, HOOK_FRAME);                     \
+		return returned;                                                  \
+	}
+#include "shim/waits/wait_calls.def"
+#undef WAIT
+#undef TRIED
+
+static const struct {
+	const char *name, *trial;
+	void *wrapper;
+	size_t next_at, trial_at;
+} functions[N_WAITS_FUNCTIONS] = {
+#define WAIT(result, name_, ...)                            \
+	[WAITS_##name_] = {.name = #name_,                  \
+			   .wrapper = (void *)wrap_##name_, \
+			   .next_at = offsetof(__typeof__(next), name_)},
+#define TRIED(name_, trial_, ...)                                        \
+	[WAITS_##name_] = {.name = #name_,                               \
+			   .trial = #trial_,                             \
+			   .wrapper = (void *)wrap_##name_,              \
+			   .next_at = offsetof(__typeof__(next), name_), \
+			   .trial_at = offsetof(__typeof__(next), trial_)},
+#include "shim/waits/wait_calls.def"
+#undef WAIT
+#undef TRIED
+};
+
+static void **next_place(int i)
+{
+	return (void **)((char *)&next + functions[i].next_at);
+}
+
+/*
+ * On x86-64 the condition variables of programs that were linked before 2003 have another layout:
+ * an unversioned look-up may find their functions. A look-up that fails would leave an error for
+ * the program's dlerror.
+ */
+static void *find(const char *name)
+{
+	void *found = NULL;
+
+	if (!torsh_objects_find(name) || torsh_next_is_defined_before(name))
+		return NULL;
+#if defined(__x86_64__)
+	if (!strncmp(name, "pthread_cond_", strlen("pthread_cond_")) &&
+	    strcmp(name, "pthread_cond_clockwait"))
+		found = dlvsym(RTLD_NEXT, name, TORSH_WAITS_CONDITION_VERSION);
+#endif
+	return found ? found : torsh_symbol(RTLD_NEXT, name);
+}
+
+/* Without what the program defines itself: references bind to that. */
+static bool find_next(int i)
+{
+	void *found = find(functions[i].name), *trial;
+
+	if (found && functions[i].trial) {
+		trial = find(functions[i].trial);
+		/* A tool that defines only one of them is not bypassed. */
+		if (!trial || torsh_objects_of(trial) != torsh_objects_of(found))
+			return false;
+		memcpy((char *)&next + functions[i].trial_at, &trial, sizeof(trial));
+	}
+	*next_place(i) = found;
+	return found;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+#define NAMES 512u /* a power of two, several times the number of functions */
+
+static uint8_t by_name[NAMES]; /* number + 1; 0: free */
+
+_Static_assert(N_WAITS_FUNCTIONS < 128, "numbers and free places fit");
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * 16777619u;
+	return hash ^ hash >> 16;
+}
+
+void torsh_waits_find(void)
+{
+	for (int i = 0; i < N_WAITS_FUNCTIONS; i++) {
+		uint32_t at = hash_of(functions[i].name);
+
+		if (!find_next(i))
+			continue;
+		while (by_name[at % NAMES])
+			at++;
+		by_name[at % NAMES] = (uint8_t)(i + 1);
+	}
+}
+
+int torsh_waits_number(const char *name)
+{
+	for (uint32_t at = hash_of(name); by_name[at % NAMES]; at++)
+		if (!strcmp(name, functions[by_name[at % NAMES] - 1].name))
+			return by_name[at % NAMES] - 1;
+	return -1;
+}
+
+void *torsh_waits_next(int i)
+{
+	return *next_place(i);
+}
+
+void *torsh_waits_wrapper(int i)
+{
+	return functions[i].wrapper;
+}

@@ -92,8 +92,12 @@ enum block_class {
 /* Blocks of one stack by their class. */
 struct recorded_verdict {
 	uint32_t stack;
-	uint64_t blocks[N_BLOCK_CLASSES], bytes[N_BLOCK_CLASSES];
+	uint32_t block_class : 3; /* enum block_class */
+	uint32_t next : 29; /* number + 1 of the stack's next one in `further`; 0: none */
+	uint64_t blocks, bytes;
 };
+
+_Static_assert(N_BLOCK_CLASSES <= 8, "a verdict's class has 3 bits");
 
 /* What was mapped, as bits: see Mappings. */
 enum mapped_kind {
@@ -239,7 +243,9 @@ struct recorded_verdicts {
 	char *reason; /* why it was not judged, or NULL */
 	uint64_t at_ns, stopped_ns, read_bytes;
 	uint32_t n_threads;
-	struct recorded_rows rows; /* struct recorded_verdict */
+	struct recorded_rows rows; /* struct recorded_verdict, each stack's first */
+	struct recorded_verdict *further; /* of stacks with several classes */
+	size_t n_further, further_room;
 	struct recorded_holder *holders;
 	size_t n_holders;
 	struct recorded_python_heap python;

@@ -242,6 +242,12 @@ void torsh_judgement_free_blocks(struct judgement *judgement)
 	torsh_verdicts_free(&judgement->verdicts);
 }
 
+/* Returns false if there is nothing to judge: short programs often end without a live block. */
+static bool has_blocks(const struct judged_moment *moment)
+{
+	return moment->n_blocks || moment->python_maps.n;
+}
+
 void torsh_judgement_make(struct judgement *judgement, struct judged_moment *moment,
 			  const struct judging_options *options)
 {
@@ -251,7 +257,8 @@ void torsh_judgement_make(struct judgement *judgement, struct judged_moment *mom
 		.stamp = moment->stamp,
 	};
 	torsh_block_index_create(&judgement->index);
-	judgement->error = judge_image(judgement, moment, options);
+	if (has_blocks(moment))
+		judgement->error = judge_image(judgement, moment, options);
 	if (!judgement->error && !options->is_begin)
 		sum_up(judgement, moment, options->before);
 	torsh_judged_moment_free_blocks(moment);

@@ -25,6 +25,7 @@
 #include "tools/recording/memory/recorded_census.h"
 #include "tools/recording/memory/recorded_device_use.h"
 #include "tools/recording/memory/recorded_holders.h"
+#include "tools/recording/memory/recorded_verdict.h"
 #include "tools/recording/totals.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
@@ -77,27 +78,6 @@ struct recorded_live {
 	struct estimate_variance variance;
 	size_t group, n_groups; /* in the process's live_groups; 0: none are known */
 };
-
-/* Verdicts on blocks, numbered as in the recording: see Verdicts. */
-enum block_class {
-	BLOCKS_UNKNOWN, /* not judged */
-	BLOCKS_LOST,
-	BLOCKS_INDIRECT, /* lost with another block */
-	BLOCKS_POSSIBLE, /* only pointers to their inside are left */
-	BLOCKS_REACHABLE,
-	BLOCKS_FREED_AT_EXIT, /* reachable when the exit began, and freed since */
-	N_BLOCK_CLASSES
-};
-
-/* Blocks of one stack by their class. */
-struct recorded_verdict {
-	uint32_t stack;
-	uint32_t block_class : 3; /* enum block_class */
-	uint32_t next : 29; /* number + 1 of the stack's next one in `further`; 0: none */
-	uint64_t blocks, bytes;
-};
-
-_Static_assert(N_BLOCK_CLASSES <= 8, "a verdict's class has 3 bits");
 
 /* What was mapped, as bits: see Mappings. */
 enum mapped_kind {

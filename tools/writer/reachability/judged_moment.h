@@ -33,7 +33,7 @@ _Static_assert(LIVE_SIZE_MAX >> 48 == 0 && LIVE_STAMP_MAX >> 56 == 0, "live bloc
 
 static inline uint32_t torsh_moment_block_site(const struct moment_block *block)
 {
-	return (uint32_t)(block->site_high << 16 | block->site_low);
+	return (uint32_t)block->site_high << 16 | (uint32_t)block->site_low;
 }
 
 /* The last read of a tensor's memory by an operator. */

@@ -25,6 +25,7 @@
 #include "tools/recording/memory/recorded_census.h"
 #include "tools/recording/memory/recorded_device_use.h"
 #include "tools/recording/memory/recorded_holders.h"
+#include "tools/recording/memory/recorded_verdict.h"
 #include "tools/recording/stacks/recorded_stacks.h"
 #include "tools/recording/totals.h"
 #include "tools/recording/waits/recorded_waits.h"
@@ -78,23 +79,6 @@ struct recorded_live {
 	uint64_t inherited_blocks, inherited_bytes;
 	struct estimate_variance variance;
 	size_t group, n_groups; /* in the process's live_groups; 0: none are known */
-};
-
-/* Verdicts on blocks, numbered as in the recording: see Verdicts. */
-enum block_class {
-	BLOCKS_UNKNOWN, /* not judged */
-	BLOCKS_LOST,
-	BLOCKS_INDIRECT, /* lost with another block */
-	BLOCKS_POSSIBLE, /* only pointers to their inside are left */
-	BLOCKS_REACHABLE,
-	BLOCKS_FREED_AT_EXIT, /* reachable when the exit began, and freed since */
-	N_BLOCK_CLASSES
-};
-
-/* Blocks of one stack by their class. */
-struct recorded_verdict {
-	uint32_t stack;
-	uint64_t blocks[N_BLOCK_CLASSES], bytes[N_BLOCK_CLASSES];
 };
 
 /* What was mapped, as bits: see Mappings. */
@@ -241,7 +225,9 @@ struct recorded_verdicts {
 	char *reason; /* why it was not judged, or NULL */
 	uint64_t at_ns, stopped_ns, read_bytes;
 	uint32_t n_threads;
-	struct recorded_rows rows; /* struct recorded_verdict */
+	struct recorded_rows rows; /* struct recorded_verdict, each stack's first */
+	struct recorded_verdict *further; /* of stacks with several classes */
+	size_t n_further, further_room;
 	struct recorded_holder *holders;
 	size_t n_holders;
 	struct recorded_python_heap python;

@@ -15,6 +15,7 @@ from checkers.verdicts import of_lsan, of_memcheck, only, ours, totals, with_lsa
 SOURCE = ROOT / "test/programs/heap/reach.cc"
 PROGRAM = PROGRAMS / "reach"
 NODE = 64
+REACHABLE = 4  # enum verdict
 
 # Neither divides what is kept as memcheck does: LeakSanitizer takes any pointer into a block for one to its begin.
 OTHERWISE_FOR_LSAN = {
@@ -99,6 +100,24 @@ def why_not(*arguments, **variables):
 def what_is_not_judged_says_why():
     assert why_not("large", TORSH_PROFILER_HEAP="sampled").endswith("blocks are sampled")
     assert why_not("large", TORSH_PROFILER_REACHABILITY="0").endswith("TORSH_PROFILER_REACHABILITY was 0, or its writer was not ready")
+
+
+def verdicts_of(output):
+    return [json.loads(line)["verdicts"] for line in torsh("dump", output, "--only", "verdicts").splitlines()]
+
+
+@case
+def memory_is_read_only_where_a_block_is_left():
+    program = scratch("left") / "left"
+    source = program.with_suffix(".c")
+    source.write_text("#include <stdlib.h>\nint main(int n, char **words) { void *p = malloc(1000); "
+                      "*(char *volatile *)words = p; if (n == 1) free(p); return 0; }\n")
+    expect_equal(run(["cc", "-o", program, source]).returncode, 0, "compiler")
+    (of_none,) = verdicts_of(record([program])[1])
+    expect_equal((of_none.get("reason"), of_none["blocks"], of_none["read_bytes"]), (None, [], 0), "without a block")
+    (of_block,) = verdicts_of(record([program, "keep"])[1])
+    expect_equal((of_block["verdict"], of_block["bytes"]), ([REACHABLE], [1000]), "class and size")
+    assert of_block["read_bytes"] > 0, of_block
 
 
 @case

@@ -12,13 +12,24 @@ const char *torsh_block_class_name(enum block_class block_class)
 	return names[block_class];
 }
 
-static const struct recorded_verdict *verdict_of(const struct allocation_site *site)
+/* Returns false if the site's process or its stack was not judged. */
+static bool judged_sums(const struct allocation_site *site, struct class_sums *sums)
 {
 	const struct recorded_verdicts *verdicts = &site->process->verdicts;
+	const struct recorded_verdict *verdict =
+		verdicts->is_judged
+			? torsh_recording_row(&verdicts->rows, site->stack, sizeof(*verdict))
+			: NULL;
 
-	if (!verdicts->is_judged)
-		return NULL;
-	return torsh_recording_row(&verdicts->rows, site->stack, sizeof(struct recorded_verdict));
+	*sums = (struct class_sums){0};
+	if (!verdict)
+		return false;
+	for (;; verdict = &verdicts->further[verdict->next - 1]) {
+		sums->blocks[verdict->block_class] = verdict->blocks;
+		sums->bytes[verdict->block_class] = verdict->bytes;
+		if (!verdict->next)
+			return true;
+	}
 }
 
 static bool is_of_live(int block_class)
@@ -27,12 +38,12 @@ static bool is_of_live(int block_class)
 }
 
 /* The class of all of the stack's live blocks, BLOCKS_UNKNOWN if there are several. */
-static enum block_class only_class(const struct recorded_verdict *verdict)
+static enum block_class only_class(const struct class_sums *judged)
 {
 	enum block_class only = BLOCKS_UNKNOWN;
 
-	for (int i = 0; verdict && i < N_BLOCK_CLASSES; i++) {
-		if (!is_of_live(i) || !verdict->blocks[i])
+	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
+		if (!is_of_live(i) || !judged->blocks[i])
 			continue;
 		if (only != BLOCKS_UNKNOWN)
 			return BLOCKS_UNKNOWN;
@@ -54,13 +65,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Some of the judged blocks may have been freed since, or are from before a fork. */
-static void divide(struct allocation_site *site, const struct recorded_verdict *verdict)
+static void divide(struct allocation_site *site, const struct class_sums *judged)
 {
 	uint64_t blocks = site->blocks, bytes = site->bytes;
 
 	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
-		uint64_t n = is_of_live(i) ? least(verdict->blocks[i], blocks) : 0;
-		uint64_t n_bytes = n ? least(verdict->bytes[i], bytes) : 0;
+		uint64_t n = is_of_live(i) ? least(judged->blocks[i], blocks) : 0;
+		uint64_t n_bytes = n ? least(judged->bytes[i], bytes) : 0;
 
 		add(site, (enum block_class)i, n, n_bytes);
 		blocks -= n;
@@ -71,13 +82,14 @@ static void divide(struct allocation_site *site, const struct recorded_verdict *
 
 void torsh_block_classes_find(struct allocation_site *site, bool is_part)
 {
-	const struct recorded_verdict *verdict = verdict_of(site);
+	struct class_sums judged;
+	bool is_judged = judged_sums(site, &judged);
 
 	site->classes = (struct class_sums){0};
-	if (!verdict || is_part)
-		add(site, only_class(verdict), site->blocks, site->bytes);
+	if (!is_judged || is_part)
+		add(site, only_class(&judged), site->blocks, site->bytes);
 	else
-		divide(site, verdict);
+		divide(site, &judged);
 }
 
 struct class_sums torsh_block_classes_sum(const struct allocation_sites *sites)
@@ -105,19 +117,31 @@ enum block_class torsh_block_class_of(const struct allocation_site *site)
 	return site->classes.blocks[BLOCKS_REACHABLE] ? BLOCKS_REACHABLE : BLOCKS_UNKNOWN;
 }
 
+/* Returns the stack's verdict of blocks that were freed at the exit; NULL: there were none. */
+static const struct recorded_verdict *freed_of(const struct recorded_verdicts *verdicts,
+					       const struct recorded_verdict *first)
+{
+	const struct recorded_verdict *verdict = first;
+
+	while (verdict->block_class != BLOCKS_FREED_AT_EXIT && verdict->next)
+		verdict = &verdicts->further[verdict->next - 1];
+	return verdict->block_class == BLOCKS_FREED_AT_EXIT ? verdict : NULL;
+}
+
 void torsh_block_classes_put_freed(struct allocation_sites *sites,
 				   const struct recorded_process *process)
 {
-	const struct recorded_verdict *verdict = process->verdicts.rows.items;
+	const struct recorded_verdicts *verdicts = &process->verdicts;
+	const struct recorded_verdict *first = verdicts->rows.items;
 
-	for (size_t i = 0; i < process->verdicts.rows.n; i++) {
-		struct allocation_site site = {
-			.process = process,
-			.stack = verdict[i].stack,
-			.blocks = verdict[i].blocks[BLOCKS_FREED_AT_EXIT],
-			.bytes = verdict[i].bytes[BLOCKS_FREED_AT_EXIT],
-		};
+	for (size_t i = 0; i < verdicts->rows.n; i++) {
+		const struct recorded_verdict *freed = freed_of(verdicts, &first[i]);
+		struct allocation_site site = {.process = process, .stack = first[i].stack};
 
+		if (!freed)
+			continue;
+		site.blocks = freed->blocks;
+		site.bytes = freed->bytes;
 		add(&site, BLOCKS_REACHABLE, site.blocks, site.bytes);
 		torsh_sites_add(sites, &site);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 static void free_holders(struct recorded_verdicts *verdicts)
@@ -41,12 +42,20 @@ static void free_python(struct recorded_python_heap *heap)
 	*heap = (struct recorded_python_heap){0};
 }
 
+static void clear_rows(struct recorded_verdicts *verdicts)
+{
+	torsh_load_clear_rows(&verdicts->rows);
+	free(verdicts->further);
+	verdicts->further = NULL;
+	verdicts->n_further = verdicts->further_room = 0;
+}
+
 void torsh_load_forget_verdicts(struct recorded_verdicts *verdicts)
 {
 	free_holders(verdicts);
 	free_python(&verdicts->python);
 	free(verdicts->reason);
-	torsh_load_clear_rows(&verdicts->rows);
+	clear_rows(verdicts);
 }
 
 static char *text_or_null(const char *text)
@@ -167,7 +176,7 @@ static void begin_verdicts(struct recorded_verdicts *verdicts, const Torsh__Verd
 {
 	/* A large table comes in several messages with the same time. */
 	if (!verdicts->is_tried || row->at_ns != verdicts->at_ns)
-		torsh_load_clear_rows(&verdicts->rows);
+		clear_rows(verdicts);
 	verdicts->is_tried = true;
 	verdicts->is_judged = !row->reason;
 	verdicts->has_begin = row->has_begin;
@@ -176,6 +185,31 @@ static void begin_verdicts(struct recorded_verdicts *verdicts, const Torsh__Verd
 	verdicts->read_bytes = row->read_bytes;
 	verdicts->n_threads = row->threads;
 	torsh_load_text(&verdicts->reason, row->reason);
+}
+
+/* Returns the stack's verdict of the class, which is added if it is new. */
+static struct recorded_verdict *verdict_of(struct recorded_verdicts *verdicts,
+					   struct recorded_verdict *first, uint32_t block_class)
+{
+	struct recorded_verdict *verdict = first;
+
+	if (!first->blocks && !first->bytes && !first->next)
+		first->block_class = block_class & 7;
+	while (verdict->block_class != block_class && verdict->next)
+		verdict = &verdicts->further[verdict->next - 1];
+	if (verdict->block_class == block_class)
+		return verdict;
+	/* The new one is the second: that may move the others. */
+	verdicts->further = torsh_array_reserve(verdicts->further, verdicts->n_further,
+						&verdicts->further_room, sizeof(*verdict));
+	verdict = &verdicts->further[verdicts->n_further++];
+	*verdict = (struct recorded_verdict){
+		.stack = first->stack,
+		.block_class = block_class & 7,
+		.next = first->next,
+	};
+	first->next = verdicts->n_further & ((1u << 29) - 1);
+	return verdict;
 }
 
 void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row)
@@ -199,7 +233,8 @@ void torsh_load_verdicts(struct recording *recording, const Torsh__Verdicts *row
 
 		if (!verdict || row->verdict[i] >= N_BLOCK_CLASSES)
 			continue;
-		verdict->blocks[row->verdict[i]] = row->blocks[i];
-		verdict->bytes[row->verdict[i]] = row->bytes[i];
+		verdict = verdict_of(&process->verdicts, verdict, row->verdict[i]);
+		verdict->blocks = row->blocks[i];
+		verdict->bytes = row->bytes[i];
 	}
 }

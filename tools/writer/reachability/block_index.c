@@ -12,7 +12,8 @@
 #define N_GIGABYTES (1u << (ADDRESS_BITS - GIGABYTE_BITS))
 #define DIGIT_BITS 12
 #define N_DIGITS (1u << DIGIT_BITS)
-#define N_PARTS (1u << (GIGABYTE_BITS - PART_BITS))
+#define MEGABYTE_BITS 20
+#define N_PARTS (1u << (MEGABYTE_BITS - PART_BITS)) /* of a megabyte */
 
 void torsh_block_index_create(struct block_index *index)
 {
@@ -72,18 +73,51 @@ void torsh_block_index_sort(struct block_index *index)
 	free(other);
 }
 
-static uint32_t *parts_of(struct block_index *index, uint64_t part)
+static struct block_gigabyte *gigabyte_of(struct block_index *index, uint64_t megabyte)
 {
-	uint32_t number = (uint32_t)(part >> (GIGABYTE_BITS - PART_BITS));
-	uint32_t **parts = &index->gigabytes[number];
+	uint32_t number = (uint32_t)(megabyte / BLOCK_INDEX_MEGABYTES);
+	struct block_gigabyte **gigabyte = &index->gigabytes[number];
 
-	if (!*parts) {
-		*parts = torsh_memory_new(N_PARTS, sizeof(**parts));
+	if (!*gigabyte) {
+		*gigabyte = torsh_memory_new(1, sizeof(**gigabyte));
 		index->used = torsh_array_reserve(index->used, index->n_used, &index->used_capacity,
 						  sizeof(*index->used));
 		index->used[index->n_used++] = number;
 	}
+	return *gigabyte;
+}
+
+/* Returns the entries of the parts of a megabyte. */
+static uint32_t *parts_of(struct block_gigabyte *gigabyte, uint32_t megabyte)
+{
+	uint32_t **parts = &gigabyte->parts[megabyte];
+
+	if (!*parts) {
+		*parts = torsh_memory_new(N_PARTS, sizeof(**parts));
+		for (uint32_t i = 0; gigabyte->whole[megabyte] && i < N_PARTS; i++)
+			(*parts)[i] = gigabyte->whole[megabyte];
+	}
 	return *parts;
+}
+
+/* Enter the block for the parts from first to last, which are in one megabyte. */
+static void enter_parts(struct block_index *index, uint32_t i, uint64_t first, uint64_t last)
+{
+	struct block_gigabyte *gigabyte = gigabyte_of(index, first / N_PARTS);
+	uint32_t megabyte = (uint32_t)(first / N_PARTS % BLOCK_INDEX_MEGABYTES), *parts;
+
+	/* The inner megabytes of a large block need no parts. */
+	if (last - first == N_PARTS - 1 && !gigabyte->parts[megabyte]) {
+		if (!gigabyte->whole[megabyte])
+			gigabyte->whole[megabyte] = i + 1;
+		return;
+	}
+	parts = parts_of(gigabyte, megabyte);
+	for (uint64_t part = first; part <= last; part++) {
+		uint32_t *entry = &parts[part % N_PARTS];
+
+		*entry = *entry ? *entry : i + 1;
+	}
 }
 
 /* Enter the block for the parts that no block before it covers. */
@@ -91,12 +125,13 @@ static void enter(struct block_index *index, uint32_t i)
 {
 	uint64_t first = index->blocks[i].address >> PART_BITS;
 	uint64_t last = (end_of(&index->blocks[i]) - 1) >> PART_BITS;
+	uint64_t limit = UINT64_C(1) << (ADDRESS_BITS - PART_BITS);
 
-	for (uint64_t part = first; part <= last && part >> (ADDRESS_BITS - PART_BITS) == 0;
-	     part++) {
-		uint32_t *entry = &parts_of(index, part)[part % N_PARTS];
+	while (first <= last && first < limit) {
+		uint64_t last_here = first | (N_PARTS - 1);
 
-		*entry = *entry ? *entry : i + 1;
+		enter_parts(index, i, first, last_here < last ? last_here : last);
+		first = last_here + 1;
 	}
 }
 
@@ -122,8 +157,13 @@ void torsh_block_index_end(struct block_index *index)
 
 static void free_parts(struct block_index *index)
 {
-	for (uint32_t i = 0; i < index->n_used; i++)
-		free(index->gigabytes[index->used[i]]);
+	for (uint32_t i = 0; i < index->n_used; i++) {
+		struct block_gigabyte *gigabyte = index->gigabytes[index->used[i]];
+
+		for (uint32_t k = 0; k < BLOCK_INDEX_MEGABYTES; k++)
+			free(gigabyte->parts[k]);
+		free(gigabyte);
+	}
 	free(index->gigabytes);
 	free(index->used);
 	index->gigabytes = NULL;
@@ -162,12 +202,17 @@ void torsh_block_index_destroy(struct block_index *index)
 /* The entry of the address's part, or NULL. */
 static const uint32_t *entry_of(const struct block_index *index, uint64_t address)
 {
-	const uint32_t *parts;
+	const struct block_gigabyte *gigabyte;
+	uint32_t megabyte = (uint32_t)(address >> MEGABYTE_BITS) % BLOCK_INDEX_MEGABYTES;
 
 	if (address < index->begin || address >= index->end)
 		return NULL;
-	parts = index->gigabytes[address >> GIGABYTE_BITS];
-	return parts ? &parts[address >> PART_BITS & (N_PARTS - 1)] : NULL;
+	gigabyte = index->gigabytes[address >> GIGABYTE_BITS];
+	if (!gigabyte)
+		return NULL;
+	return gigabyte->parts[megabyte]
+		       ? &gigabyte->parts[megabyte][address >> PART_BITS & (N_PARTS - 1)]
+		       : &gigabyte->whole[megabyte];
 }
 
 static uint32_t find_at(const struct block_index *index, const uint32_t *entry, uint64_t address)

@@ -22,16 +22,25 @@ struct indexed_block {
 	uint32_t site;
 };
 
+#define BLOCK_INDEX_MEGABYTES 1024u
+
+/* The blocks of a gigabyte by its megabytes. */
+struct block_gigabyte {
+	/*
+	 * NULL, or for each part of the megabyte the number + 1 of the first block that lies in it,
+	 * 0 for none
+	 */
+	uint32_t *parts[BLOCK_INDEX_MEGABYTES];
+	/* where that is NULL: likewise of the block that all of the megabyte is in */
+	uint32_t whole[BLOCK_INDEX_MEGABYTES];
+};
+
 struct block_index {
 	struct indexed_block *blocks;
 	uint32_t n;
 	size_t capacity;
 	uint64_t begin, end; /* of all blocks */
-	/*
-	 * by the address's gigabyte: NULL, or for each of its parts the number + 1 of the first
-	 * block that lies in it, 0 for none
-	 */
-	uint32_t **gigabytes;
+	struct block_gigabyte **gigabytes; /* by the address's gigabyte; NULL: has no block */
 	uint32_t *used; /* numbers of those that are not NULL */
 	uint32_t n_used;
 	size_t used_capacity;

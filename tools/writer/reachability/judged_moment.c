@@ -25,14 +25,19 @@ static void take_blocks(struct judged_moment *moment, const struct live_table *l
 	uint64_t at = 0;
 
 	moment->blocks = torsh_memory_alloc((live->n_blocks + 1) * sizeof(*moment->blocks));
-	while (moment->n_blocks < live->n_blocks && torsh_live_next(live, &at, &block))
+	while (moment->n_blocks < live->n_blocks && torsh_live_next(live, &at, &block)) {
+		/* No address of a process is that large: it is found nowhere. */
+		if (block.address >> MOMENT_ADDRESS_BITS)
+			continue;
 		moment->blocks[moment->n_blocks++] = (struct moment_block){
-			.address = block.address,
-			.size = block.size,
-			.stamp = block.stamp,
-			.site = block.site,
+			.address = block.address & ((UINT64_C(1) << MOMENT_ADDRESS_BITS) - 1),
+			.size = block.size & LIVE_SIZE_MAX,
+			.stamp = block.stamp & LIVE_STAMP_MAX,
+			.site_low = block.site & UINT16_MAX,
+			.site_high = block.site >> 16,
 			.is_old = block.stamp < exit_stamp,
 		};
+	}
 }
 
 static void take_reads(struct judged_moment *moment, const struct process_state *state)

@@ -12,17 +12,29 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tools/base/containers/live_table.h"
 #include "tools/writer/reachability/heap_ranges.h"
 #include "tools/writer/reachability/image/stopped_threads.h"
 
 struct target;
 
+#define MOMENT_ADDRESS_BITS 48
+
+/* There may be tens of millions. */
 struct moment_block {
-	uint64_t address, size;
-	uint64_t stamp; /* since the process's first */
-	uint32_t site;
-	bool is_old; /* from before the exit began */
+	uint64_t address : MOMENT_ADDRESS_BITS, site_low : 16;
+	uint64_t size : 48, site_high : 16;
+	uint64_t stamp : 56; /* since the process's first */
+	uint64_t is_old : 1; /* from before the exit began */
 };
+
+_Static_assert(sizeof(struct moment_block) == 24, "blocks of a moment are small");
+_Static_assert(LIVE_SIZE_MAX >> 48 == 0 && LIVE_STAMP_MAX >> 56 == 0, "live blocks fit");
+
+static inline uint32_t torsh_moment_block_site(const struct moment_block *block)
+{
+	return (uint32_t)block->site_high << 16 | (uint32_t)block->site_low;
+}
 
 /* The last read of a tensor's memory by an operator. */
 struct moment_read {

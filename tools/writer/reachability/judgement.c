@@ -52,21 +52,26 @@ static void index_blocks(struct block_index *index, const struct judged_moment *
 	for (uint64_t i = 0; i < moment->n_blocks; i++) {
 		const struct moment_block *block = &moment->blocks[i];
 
-		torsh_block_index_add(index, block->address, block->size, block->site);
+		torsh_block_index_add(index, block->address, block->size,
+				      torsh_moment_block_site(block));
 	}
 	torsh_python_heap_add_to(python, index);
 	torsh_block_index_end(index);
 	torsh_python_heap_number(python, index);
 }
 
-/* Find who keeps what: in Python as it was when the exit began, if that is known. */
-static void find_holders(struct judgement *judgement, const struct scan *scan,
+/*
+ * Find who keeps what: in Python as it was when the exit began, if that is known. Nothing needs the
+ * pointers afterwards.
+ */
+static void find_holders(struct judgement *judgement, struct scan *scan,
 			 const struct judged_moment *moment, const struct judgement *before)
 {
 	struct python_account account;
 	struct python_reach reach;
 
 	torsh_python_reach_find(&reach, scan->python, scan->graph);
+	torsh_pointer_graph_trim(scan->graph);
 	torsh_python_account_make(&account, scan->python, &judgement->verdicts, &reach);
 	torsh_holders_add(&judgement->holders, before ? &before->holders : NULL, scan,
 			  &judgement->verdicts, &(struct python_owners){&reach, account.owner_of},
@@ -130,26 +135,55 @@ static int judge_image(struct judgement *judgement, const struct judged_moment *
 struct summing {
 	struct judgement *judgement;
 	const struct judgement *before;
-	uint32_t *numbers; /* by site: of its sum + 1; 0: none */
+	uint32_t *numbers; /* by site: of its first sum + 1; 0: none */
 	size_t capacity;
 	bool *is_there; /* by block of the judgement before */
 };
 
-static void add(struct summing *summing, uint32_t site, uint64_t bytes, int verdict)
+static uint32_t add_sum(struct summing *summing, const struct verdict_sum *sum)
 {
 	struct judgement *judgement = summing->judgement;
-	uint32_t *number = &summing->numbers[site];
-	struct verdict_sum *sum;
 
-	if (!*number) {
-		judgement->sums = torsh_array_reserve(judgement->sums, judgement->n_sums,
-						      &summing->capacity, sizeof(*judgement->sums));
-		judgement->sums[judgement->n_sums].site = site;
-		*number = ++judgement->n_sums;
+	judgement->sums = torsh_array_reserve(judgement->sums, judgement->n_sums,
+					      &summing->capacity, sizeof(*judgement->sums));
+	judgement->sums[judgement->n_sums] = *sum;
+	return judgement->n_sums++;
+}
+
+/* Returns the number of a site's sum, which is added if it is new. */
+static uint32_t number_of(struct summing *summing, uint32_t site, unsigned verdict)
+{
+	struct judgement *judgement = summing->judgement;
+	struct verdict_sum sum = {.site = site, .verdict = verdict & 7};
+	uint32_t last = summing->numbers[site], added;
+
+	if (!last) {
+		sum.is_first = 1;
+		added = add_sum(summing, &sum);
+		summing->numbers[site] = added + 1;
+		return added;
 	}
-	sum = &judgement->sums[*number - 1];
-	sum->blocks[verdict]++;
-	sum->bytes[verdict] += bytes;
+	for (last--; judgement->sums[last].verdict != verdict; last = judgement->sums[last].next) {
+		if (judgement->sums[last].next)
+			continue;
+		added = add_sum(summing, &sum);
+		judgement->sums[last].next = added;
+		return added;
+	}
+	return last;
+}
+
+static void add(struct summing *summing, uint32_t site, uint64_t bytes, int verdict)
+{
+	struct verdict_sum *sum;
+	uint32_t number;
+
+	if (verdict == VERDICT_UNKNOWN)
+		return;
+	number = number_of(summing, site, (unsigned)verdict);
+	sum = &summing->judgement->sums[number];
+	sum->blocks++;
+	sum->bytes += bytes;
 }
 
 static uint32_t find_block(const struct block_index *index, uint64_t address)
@@ -165,16 +199,16 @@ static void add_live(struct summing *summing, const struct moment_block *block)
 	const struct judgement *judgement = summing->judgement, *before = summing->before;
 	uint32_t old =
 		before && block->is_old ? find_block(&before->index, block->address) : NO_BLOCK;
-	uint32_t i;
+	uint32_t site = torsh_moment_block_site(block), i;
 
 	if (old != NO_BLOCK) {
 		summing->is_there[old] = true;
-		add(summing, block->site, block->size, before->verdicts.of[old]);
+		add(summing, site, block->size, before->verdicts.of[old]);
 		return;
 	}
 	i = find_block(&judgement->index, block->address);
 	if (i != NO_BLOCK)
-		add(summing, block->site, block->size, judgement->verdicts.of[i]);
+		add(summing, site, block->size, judgement->verdicts.of[i]);
 }
 
 static void sum_up(struct judgement *judgement, const struct judged_moment *moment,
@@ -202,6 +236,18 @@ static void sum_up(struct judgement *judgement, const struct judged_moment *mome
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+void torsh_judgement_free_blocks(struct judgement *judgement)
+{
+	torsh_block_index_destroy(&judgement->index);
+	torsh_verdicts_free(&judgement->verdicts);
+}
+
+/* Returns false if there is nothing to judge: short programs often end without a live block. */
+static bool has_blocks(const struct judged_moment *moment)
+{
+	return moment->n_blocks || moment->python_maps.n;
+}
+
 void torsh_judgement_make(struct judgement *judgement, struct judged_moment *moment,
 			  const struct judging_options *options)
 {
@@ -211,20 +257,19 @@ void torsh_judgement_make(struct judgement *judgement, struct judged_moment *mom
 		.stamp = moment->stamp,
 	};
 	torsh_block_index_create(&judgement->index);
-	judgement->error = judge_image(judgement, moment, options);
+	if (has_blocks(moment))
+		judgement->error = judge_image(judgement, moment, options);
 	if (!judgement->error && !options->is_begin)
 		sum_up(judgement, moment, options->before);
 	torsh_judged_moment_free_blocks(moment);
 	if (!judgement->error && options->is_begin)
 		return;
-	torsh_block_index_destroy(&judgement->index);
-	torsh_verdicts_free(&judgement->verdicts);
+	torsh_judgement_free_blocks(judgement);
 }
 
 void torsh_judgement_free(struct judgement *judgement)
 {
-	torsh_block_index_destroy(&judgement->index);
-	torsh_verdicts_free(&judgement->verdicts);
+	torsh_judgement_free_blocks(judgement);
 	torsh_holders_free(&judgement->holders);
 	torsh_python_account_free(&judgement->python);
 	free(judgement->sums);

@@ -19,11 +19,16 @@
 #define VERDICT_FREED_AT_EXIT N_VERDICTS /* was there when the exit began, and is not any more */
 #define N_VERDICT_SUMS (N_VERDICTS + 1)
 
-/* Live blocks of a site by verdict. */
+/* Live blocks of a site with one verdict: most sites have one. */
 struct verdict_sum {
 	uint32_t site;
-	uint64_t blocks[N_VERDICT_SUMS], bytes[N_VERDICT_SUMS];
+	uint32_t next; /* the site's next sum, in any order of verdicts; 0: none */
+	uint64_t blocks : 60, verdict : 3;
+	uint64_t is_first : 1; /* of the site */
+	uint64_t bytes;
 };
+
+_Static_assert(N_VERDICT_SUMS <= 8, "a sum's verdict has 3 bits");
 
 struct judgement {
 	int error; /* positive: why its memory can't be read; 0: it was */
@@ -34,7 +39,7 @@ struct judgement {
 	/* The blocks and their verdicts, where the exit begins: the last judgement needs them. */
 	struct block_index index;
 	struct verdicts verdicts;
-	/* Else the sums, one of each site that has blocks. */
+	/* Else the sums of each site that has blocks. */
 	struct verdict_sum *sums;
 	uint32_t n_sums;
 	struct holders holders; /* of kept blocks, without those of the judgement before */
@@ -52,6 +57,9 @@ struct judging_options {
 /* Make it, and free the moment's blocks. Free it with torsh_judgement_free. */
 void torsh_judgement_make(struct judgement *judgement, struct judged_moment *moment,
 			  const struct judging_options *options);
+
+/* No judgement is made of what follows on this one: free its blocks and verdicts. */
+void torsh_judgement_free_blocks(struct judgement *judgement);
 
 /* Free what it has. */
 void torsh_judgement_free(struct judgement *judgement);

@@ -20,10 +20,8 @@ void torsh_pointer_graph_create(struct pointer_graph *graph, const struct block_
 
 void torsh_pointer_graph_destroy(struct pointer_graph *graph)
 {
-	free(graph->pointers);
+	torsh_pointer_graph_trim(graph);
 	free(graph->root_addresses);
-	free(graph->firsts);
-	free(graph->doubtful);
 	*graph = (struct pointer_graph){0};
 }
 
@@ -81,7 +79,7 @@ static void add_root_address(struct pointer_graph *graph, uint64_t address)
 static void pass_blocks(struct pointer_graph *graph, uint32_t block)
 {
 	while (graph->n_blocks < block)
-		graph->firsts[++graph->n_blocks] = graph->n_pointers;
+		graph->firsts[++graph->n_blocks] = (uint32_t)graph->n_pointers;
 }
 
 /* Look the candidates up together. */
@@ -136,7 +134,8 @@ static void end_roots(struct pointer_graph *graph)
 		return;
 	settle_candidates(graph);
 	graph->has_roots = true;
-	graph->firsts[0] = graph->n_roots = graph->n_pointers;
+	graph->n_roots = graph->n_pointers;
+	graph->firsts[0] = (uint32_t)graph->n_pointers;
 }
 
 void torsh_pointer_graph_add_words(struct pointer_graph *graph, uint32_t block,
@@ -151,6 +150,16 @@ void torsh_pointer_graph_end(struct pointer_graph *graph)
 	end_roots(graph);
 	settle_candidates(graph);
 	pass_blocks(graph, graph->index->n);
+}
+
+void torsh_pointer_graph_trim(struct pointer_graph *graph)
+{
+	free(graph->pointers);
+	free(graph->firsts);
+	free(graph->doubtful);
+	graph->pointers = NULL;
+	graph->firsts = NULL;
+	graph->doubtful = NULL;
 }
 
 void torsh_pointer_graph_settle(struct pointer_graph *graph, const struct doubtful_pointer *pointer)

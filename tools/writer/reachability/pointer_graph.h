@@ -41,7 +41,7 @@ struct pointer_graph {
 	size_t n_roots;
 	uint64_t *root_addresses; /* where the roots' pointers are; 0: in a register */
 	size_t root_capacity;
-	size_t *firsts; /* by block: its first pointer; one more than there are blocks */
+	uint32_t *firsts; /* by block: its first pointer; one more than there are blocks */
 	uint32_t n_blocks; /* whose pointers are in the graph */
 	struct doubtful_pointer *doubtful;
 	size_t n_doubtful, doubtful_capacity;
@@ -72,6 +72,9 @@ void torsh_pointer_graph_add_words(struct pointer_graph *graph, uint32_t block,
 
 /* Call after the last word. */
 void torsh_pointer_graph_end(struct pointer_graph *graph);
+
+/* Nothing but the roots' addresses is read any more: free the rest. */
+void torsh_pointer_graph_trim(struct pointer_graph *graph);
 
 /* The doubtful pointer leads to the begin of an object. */
 void torsh_pointer_graph_settle(struct pointer_graph *graph,

@@ -458,6 +458,12 @@ const char *torsh_reachability_reason(struct reachability *reachability)
 	return reachability->reason;
 }
 
+void torsh_reachability_end(struct reachability *reachability)
+{
+	if (reachability && reachability->begin)
+		torsh_judgement_free_blocks(&reachability->begin->judgement);
+}
+
 void torsh_reachability_destroy(struct reachability *reachability)
 {
 	if (!reachability)

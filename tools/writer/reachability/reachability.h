@@ -84,6 +84,9 @@ const struct judgement *torsh_reachability_last(const struct reachability *reach
 /* Returns why there is no last judgement, or "". */
 const char *torsh_reachability_reason(struct reachability *reachability);
 
+/* Nothing is busy and no more is judged: free what only that needs. reachability may be NULL. */
+void torsh_reachability_end(struct reachability *reachability);
+
 /* Let stopped threads go on, wait for what was started, and free everything. May be NULL. */
 void torsh_reachability_destroy(struct reachability *reachability);
 

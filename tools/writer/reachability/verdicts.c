@@ -57,7 +57,7 @@ static void follow(struct marking *marking, uint32_t block, bool with_interior,
 /* Mark all that the frontier leads to. */
 static void flood(struct marking *marking, bool with_interior, enum verdict verdict)
 {
-	const size_t *firsts = marking->graph->firsts;
+	const uint32_t *firsts = marking->graph->firsts;
 
 	while (marking->n_followed < marking->n) {
 		uint32_t block = marking->frontier[marking->n_followed++];

@@ -7,10 +7,30 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
-void torsh_account_begin(struct account *account, uint32_t n_stacks)
+void torsh_account_begin(struct account *account)
 {
-	account->of_stacks = torsh_memory_new((size_t)n_stacks + 1, sizeof(*account->of_stacks));
-	account->n_stacks = n_stacks;
+	account->has_stacks = true;
+	torsh_account_clear_stacks(account);
+}
+
+void torsh_account_clear_stacks(struct account *account)
+{
+	free(account->of_stacks);
+	account->of_stacks = NULL;
+	account->of_stacks_capacity = 0;
+	account->n_of_stacks = 1;
+	torsh_number_index_destroy(&account->stack_index);
+	torsh_number_index_create(&account->stack_index);
+}
+
+/* No block of a stack is added any more. */
+static void free_stacks(struct account *account)
+{
+	free(account->of_stacks);
+	account->of_stacks = NULL;
+	account->n_of_stacks = 0;
+	account->has_stacks = false;
+	torsh_number_index_destroy(&account->stack_index);
 }
 
 void torsh_account_free(struct account *account)
@@ -22,7 +42,7 @@ void torsh_account_free(struct account *account)
 	free(account->breaks.lines);
 	free(account->fragments);
 	free(account->recent);
-	free(account->of_stacks);
+	free_stacks(account);
 	torsh_hash_map_free(&account->owner_of);
 	torsh_hash_map_free(&account->name_of);
 	torsh_hash_map_free(&account->fragment_of);
@@ -65,14 +85,53 @@ static uint32_t number_of(struct account *account, const struct owner *owner)
 	return (uint32_t)entry->value;
 }
 
+static uint32_t hash_stack(uint32_t stack)
+{
+	return torsh_number_index_hash(0, stack);
+}
+
+static struct stack_bytes *add_stack(struct account *account, uint32_t stack)
+{
+	uint32_t number = account->n_of_stacks++;
+
+	if (torsh_number_index_is_full(&account->stack_index)) {
+		torsh_number_index_grow(&account->stack_index);
+		for (uint32_t i = 1; i < number; i++)
+			torsh_number_index_add(&account->stack_index, i,
+					       hash_stack(account->of_stacks[i].stack));
+	}
+	torsh_number_index_add(&account->stack_index, number, hash_stack(stack));
+	account->of_stacks =
+		torsh_array_reserve(account->of_stacks, number, &account->of_stacks_capacity,
+				    sizeof(*account->of_stacks));
+	account->of_stacks[number].stack = stack;
+	return &account->of_stacks[number];
+}
+
+/* Valid until the next one. */
+static struct stack_bytes *stack_of(struct account *account, uint32_t stack)
+{
+	uint32_t hash = hash_stack(stack), number;
+	uint32_t i = torsh_number_index_home(&account->stack_index, hash);
+
+	while ((number = torsh_number_index_next(&account->stack_index, hash, &i))) {
+		if (account->of_stacks[number].stack == stack)
+			return &account->of_stacks[number];
+	}
+	return add_stack(account, stack);
+}
+
 /* Millions of blocks come one by one. */
 static bool add_block(struct account *account, const struct owner *owner, uint64_t bytes,
 		      uint64_t pss_bytes)
 {
-	if (owner->kind != OWNER_HEAP || owner->name || owner->stack >= account->n_stacks)
+	struct stack_bytes *of;
+
+	if (owner->kind != OWNER_HEAP || owner->name || !account->has_stacks)
 		return false;
-	account->of_stacks[owner->stack].bytes += bytes;
-	account->of_stacks[owner->stack].pss_bytes += pss_bytes;
+	of = stack_of(account, owner->stack);
+	of->bytes += bytes;
+	of->pss_bytes += pss_bytes;
 	return true;
 }
 
@@ -151,7 +210,7 @@ static uint32_t least_bits(const struct account *account, uint32_t n_most)
 {
 	uint32_t n_of_bits[65] = {0}, n = 0, bits = 64;
 
-	for (uint32_t i = 0; i < account->n_stacks; i++)
+	for (uint32_t i = 1; i < account->n_of_stacks; i++)
 		n_of_bits[bits_of(account->of_stacks[i].bytes)]++;
 	while (bits > 1 && (n += n_of_bits[bits]) <= n_most)
 		bits--;
@@ -161,13 +220,13 @@ static uint32_t least_bits(const struct account *account, uint32_t n_most)
 /* Make owners of the stacks with most, and one of all others. */
 static void end_stacks(struct account *account, uint32_t n_most)
 {
-	uint32_t n = account->n_stacks, bits = least_bits(account, n_most);
+	uint32_t bits = least_bits(account, n_most);
 	struct stack_bytes rest = {0};
 
-	account->n_stacks = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	account->has_stacks = false;
+	for (uint32_t i = 1; i < account->n_of_stacks; i++) {
 		const struct stack_bytes *stack = &account->of_stacks[i];
-		struct owner owner = {.kind = OWNER_HEAP, .stack = i};
+		struct owner owner = {.kind = OWNER_HEAP, .stack = stack->stack};
 
 		if (bits_of(stack->bytes) >= bits) {
 			torsh_account_add(account, owner, stack->bytes, stack->pss_bytes);
@@ -177,8 +236,7 @@ static void end_stacks(struct account *account, uint32_t n_most)
 		rest.pss_bytes += stack->pss_bytes;
 	}
 	torsh_account_add(account, (struct owner){.kind = OWNER_HEAP}, rest.bytes, rest.pss_bytes);
-	free(account->of_stacks);
-	account->of_stacks = NULL;
+	free_stacks(account);
 }
 
 void torsh_account_end(struct account *account, uint32_t n_most)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "tools/base/containers/hash_map.h"
+#include "tools/base/containers/number_index.h"
 
 /* As in the recording: the numbers stay. */
 enum owner_kind {
@@ -61,7 +62,9 @@ struct fragment {
 	uint64_t whole_bytes; /* of free_bytes: in pages without a live block */
 };
 
+/* The live blocks of a stack. */
 struct stack_bytes {
+	uint32_t stack;
 	uint64_t bytes, pss_bytes;
 };
 
@@ -107,10 +110,13 @@ struct account {
 	uint32_t n_owners;
 	size_t owner_capacity;
 	struct hash_map owner_of; /* by struct owner: number */
-	/* until the end: numbers + 1 of owners that were added to, and blocks of each stack */
+	/* until the end: numbers + 1 of owners that were added to, and blocks of stacks */
 	uint32_t *recent;
-	struct stack_bytes *of_stacks;
-	uint32_t n_stacks;
+	bool has_stacks;
+	struct stack_bytes *of_stacks; /* each stack once, in any order, from 1 on */
+	uint32_t n_of_stacks; /* with item 0 */
+	size_t of_stacks_capacity;
+	struct number_index stack_index;
 	char **names;
 	uint32_t n_names;
 	size_t name_capacity;
@@ -122,8 +128,11 @@ struct account {
 	uint32_t recent_fragments[RECENT_FRAGMENTS]; /* likewise */
 };
 
-/* Stacks of live blocks are below n_stacks. Optional: such blocks are added faster then. */
-void torsh_account_begin(struct account *account, uint32_t n_stacks);
+/* Optional: live blocks are added faster then. */
+void torsh_account_begin(struct account *account);
+
+/* Forget the live blocks of all stacks, between begin and end. */
+void torsh_account_clear_stacks(struct account *account);
 
 /* Free what the account holds; it is empty afterwards. */
 void torsh_account_free(struct account *account);

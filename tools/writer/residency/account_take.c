@@ -159,13 +159,13 @@ void torsh_account_take(struct account *account, const struct memory_look *look,
 	account->status_bytes = look->status.rss_bytes;
 	account->page_table_bytes = look->status.page_table_bytes;
 	account->hugetlb_bytes = look->status.hugetlb_bytes;
-	torsh_account_begin(account, source->target->state.tables->stacks.n_rows);
+	torsh_account_begin(account);
 	account->undivided = torsh_source_blocks_collect(&taking.blocks, source);
 	torsh_mapped_regions_collect(&taking.mapped, account, source);
 	add_areas(&taking);
 	undivide(account);
-	torsh_stack_lines_join(account, source->target->state.tables, OWNERS_OF_KIND);
-	torsh_account_end(account, OWNERS_OF_KIND);
 	torsh_mapped_regions_free(&taking.mapped);
 	torsh_resident_blocks_destroy(&taking.blocks);
+	torsh_stack_lines_join(account, source->target->state.tables, OWNERS_OF_KIND);
+	torsh_account_end(account, OWNERS_OF_KIND);
 }

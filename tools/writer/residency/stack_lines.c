@@ -17,34 +17,45 @@ static uint32_t count_stacks(const struct account *account)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < account->n_stacks; i++)
+	for (uint32_t i = 1; i < account->n_of_stacks; i++)
 		n += account->of_stacks[i].bytes != 0;
 	return n;
 }
 
-static void add_up(struct account *account, const struct attributed_frames *frames,
+/* Add up the stacks of each line, without the empty stack, which is in none. */
+static void add_up(const struct account *account, const struct attributed_frames *frames,
 		   struct line_bytes *lines)
 {
-	for (uint32_t i = 1; i < account->n_stacks; i++) {
-		struct stack_bytes *stack = &account->of_stacks[i];
-		struct line_bytes *line = &lines[frames->items[i].address];
+	for (uint32_t i = 1; i < account->n_of_stacks; i++) {
+		const struct stack_bytes *of = &account->of_stacks[i];
+		struct line_bytes *line = &lines[frames->items[of->stack].address];
 
-		if (!stack->bytes)
+		if (!of->bytes || !of->stack)
 			continue;
-		line->bytes += stack->bytes;
-		line->pss_bytes += stack->pss_bytes;
-		if (stack->bytes > line->most_bytes) {
-			line->most_bytes = stack->bytes;
-			line->stack = i;
+		line->bytes += of->bytes;
+		line->pss_bytes += of->pss_bytes;
+		if (of->bytes > line->most_bytes ||
+		    (of->bytes == line->most_bytes && of->stack < line->stack)) {
+			line->most_bytes = of->bytes;
+			line->stack = of->stack;
 		}
-		*stack = (struct stack_bytes){0};
 	}
+}
+
+static struct stack_bytes of_empty_stack(const struct account *account)
+{
+	for (uint32_t i = 1; i < account->n_of_stacks; i++) {
+		if (!account->of_stacks[i].stack)
+			return account->of_stacks[i];
+	}
+	return (struct stack_bytes){0};
 }
 
 void torsh_stack_lines_join(struct account *account, const struct program_tables *tables,
 			    uint32_t n_most)
 {
 	struct attributed_frames frames = {0};
+	struct stack_bytes of_empty = of_empty_stack(account);
 	struct line_bytes *lines;
 
 	if (count_stacks(account) <= n_most)
@@ -52,11 +63,13 @@ void torsh_stack_lines_join(struct account *account, const struct program_tables
 	torsh_attributed_frames_update(&frames, &tables->code, &tables->stacks);
 	lines = torsh_memory_new(tables->code.n_addresses, sizeof(*lines));
 	add_up(account, &frames, lines);
-	for (uint32_t i = 0; i < tables->code.n_addresses; i++) {
-		if (lines[i].bytes)
-			account->of_stacks[lines[i].stack] = (struct stack_bytes){
-				.bytes = lines[i].bytes, .pss_bytes = lines[i].pss_bytes};
-	}
-	free(lines);
 	torsh_attributed_frames_destroy(&frames);
+	torsh_account_clear_stacks(account);
+	torsh_account_add(account, (struct owner){.kind = OWNER_HEAP}, of_empty.bytes,
+			  of_empty.pss_bytes);
+	for (uint32_t i = 0; i < tables->code.n_addresses; i++)
+		torsh_account_add(account,
+				  (struct owner){.kind = OWNER_HEAP, .stack = lines[i].stack},
+				  lines[i].bytes, lines[i].pss_bytes);
+	free(lines);
 }

@@ -16,10 +16,12 @@
 #include "tools/writer/fold/program/stack_table.h"
 
 struct attributed_frame {
-	uint32_t address; /* address number */
+	uint32_t address : 24; /* address number */
 	/* higher values name the owner better; 0: the empty stack */
-	uint32_t rank;
+	uint32_t rank : 8;
 };
+
+_Static_assert(CODE_ADDRESSES_MAX < 1u << 24, "the number of an address has 24 bits");
 
 struct attributed_frames {
 	struct attributed_frame *items; /* by stack */

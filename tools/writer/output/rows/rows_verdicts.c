@@ -8,13 +8,31 @@ static uint32_t n_sums_of(const struct judgement *judgement)
 	return judgement ? judgement->n_sums : 0;
 }
 
+/* Returns the sum with that verdict of the site whose first sum this is; NULL: none. */
+static const struct verdict_sum *find_sum(const struct judgement *judgement,
+					  const struct verdict_sum *first, uint32_t verdict)
+{
+	const struct verdict_sum *sum = first;
+
+	while (sum->verdict != verdict) {
+		if (!sum->next)
+			return NULL;
+		sum = &judgement->sums[sum->next];
+	}
+	return sum;
+}
+
 static uint32_t count_rows(const struct judgement *judgement, uint32_t first)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = first; i < n_sums_of(judgement) && n < ROWS_BATCH; i++) {
-		for (int verdict = VERDICT_LOST; verdict < N_VERDICT_SUMS; verdict++)
-			n += judgement->sums[i].blocks[verdict] != 0;
+		const struct verdict_sum *sum = &judgement->sums[i];
+
+		if (!sum->is_first)
+			continue;
+		for (n++; sum->next; n++)
+			sum = &judgement->sums[sum->next];
 	}
 	return n;
 }
@@ -50,17 +68,21 @@ static void put_sums(Torsh__Verdicts *row, struct rows_memory *memory, const str
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, bytes, n);
 	for (; i < n; ++*next) {
-		const struct verdict_sum *sum = &judgement->sums[*next];
+		const struct verdict_sum *first = &judgement->sums[*next], *sum;
 
-		for (uint32_t verdict = VERDICT_LOST; verdict < N_VERDICT_SUMS; verdict++) {
-			if (!sum->blocks[verdict])
+		for (uint32_t verdict = VERDICT_LOST; first->is_first && verdict < N_VERDICT_SUMS;
+		     verdict++) {
+			sum = find_sum(judgement, first, verdict);
+			if (!sum)
 				continue;
 			row->stack[i] = target->state.heap.sites[sum->site].stack;
 			row->verdict[i] = verdict;
-			row->blocks[i] = sum->blocks[verdict];
-			row->bytes[i++] = sum->bytes[verdict];
+			row->blocks[i] = sum->blocks;
+			row->bytes[i++] = sum->bytes;
 		}
 	}
+	while (*next < n_sums_of(judgement) && !judgement->sums[*next].is_first)
+		++*next;
 }
 
 /* A module that ran before the first step was in step 0, if an optimizer ends that. */

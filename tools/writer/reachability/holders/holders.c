@@ -64,30 +64,85 @@ static void vote(struct kept *kept, uint32_t block, uint32_t owner, uint64_t byt
 	kept->lead += bytes;
 }
 
+static bool counts(const struct block_index *index, const struct verdicts *verdicts, uint32_t i)
+{
+	return is_kept(verdicts->of[i]) && !torsh_block_is_python(&index->blocks[i]);
+}
+
+/* Returns the bytes that are kept by site; *all becomes their sum. */
+static uint64_t *sum_sites(const struct block_index *index, const struct verdicts *verdicts,
+			   uint32_t n_sites, uint64_t *all)
+{
+	uint64_t *bytes = torsh_memory_new(n_sites, sizeof(*bytes));
+
+	*all = 0;
+	for (uint32_t i = 0; i < index->n; i++) {
+		uint64_t size = torsh_block_size(&index->blocks[i]);
+
+		if (!counts(index, verdicts, i))
+			continue;
+		bytes[index->blocks[i].site] += size;
+		*all += size;
+	}
+	return bytes;
+}
+
+/* Returns how many sites keep at least so many bytes. */
+static uint32_t count_sites(const uint64_t *bytes, uint32_t n_sites, uint64_t least)
+{
+	uint32_t n = 0;
+
+	for (uint32_t site = 0; site < n_sites; site++)
+		n += bytes[site] && bytes[site] >= least;
+	return n;
+}
+
+/* Replace the bytes of each such site by its number + 1 among them, those of others by 0. */
+static void number_sites(uint64_t *bytes, uint32_t n_sites, uint64_t least)
+{
+	uint32_t n = 0;
+
+	for (uint32_t site = 0; site < n_sites; site++)
+		bytes[site] = bytes[site] && bytes[site] >= least ? ++n : 0;
+}
+
+static void sum_blocks(struct kept *kept, const uint64_t *numbers, const struct block_index *index,
+		       const struct verdicts *verdicts, const struct python_owners *owners)
+{
+	for (uint32_t i = 0; i < index->n; i++) {
+		const struct indexed_block *block = &index->blocks[i];
+		struct kept *of;
+
+		if (!counts(index, verdicts, i) || !numbers[block->site])
+			continue;
+		of = &kept[numbers[block->site] - 1];
+		of->site = block->site;
+		vote(of, i, owners->of ? owners->of[i] : 0, torsh_block_size(block));
+		of->bytes += torsh_block_size(block);
+	}
+}
+
 /*
- * Returns the kept blocks of the sites that have any, first of those that keep most; *n_sites
- * becomes their number, or that of the large ones, but at least HOLDERS_MIN if there are so many.
+ * Returns the kept blocks of sites, first of those that keep most; *n_sites becomes their number:
+ * that of the large ones, but at least HOLDERS_MIN if so many keep any.
  */
 static struct kept *sum_kept(const struct block_index *index, const struct verdicts *verdicts,
 			     const struct python_owners *owners, uint32_t *n_sites)
 {
-	struct kept *kept = torsh_memory_new(*n_sites, sizeof(*kept));
-	uint64_t bytes = 0;
-	uint32_t n, n_large;
+	uint64_t all, *bytes = sum_sites(index, verdicts, *n_sites, &all);
+	uint64_t least = all / LARGE_SHARE;
+	uint32_t n = count_sites(bytes, *n_sites, least), n_large;
+	bool are_few = n < HOLDERS_MIN;
+	struct kept *kept;
 
-	for (uint32_t i = 0; i < index->n; i++) {
-		struct kept *of;
-
-		if (!is_kept(verdicts->of[i]) || torsh_block_is_python(&index->blocks[i]))
-			continue;
-		of = &kept[index->blocks[i].site];
-		of->site = index->blocks[i].site;
-		vote(of, i, owners->of ? owners->of[i] : 0, torsh_block_size(&index->blocks[i]));
-		of->bytes += torsh_block_size(&index->blocks[i]);
-		bytes += torsh_block_size(&index->blocks[i]);
-	}
-	n = put_large_first(kept, *n_sites, 1);
-	n_large = put_large_first(kept, n, bytes / LARGE_SHARE);
+	/* Few are large: the largest of all. */
+	if (are_few)
+		n = count_sites(bytes, *n_sites, 1);
+	number_sites(bytes, *n_sites, are_few ? 1 : least);
+	kept = torsh_memory_new(n, sizeof(*kept));
+	sum_blocks(kept, bytes, index, verdicts, owners);
+	free(bytes);
+	n_large = put_large_first(kept, n, least);
 	*n_sites = n_large < HOLDERS_MIN ? n : n_large;
 	qsort(kept, *n_sites, sizeof(*kept), compare_kept);
 	if (n_large < HOLDERS_MIN && n > HOLDERS_MIN)

@@ -118,6 +118,7 @@ static void write_final_rows(struct drain *drain, struct target *target)
 	torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
 	torsh_flight_leave(&drain->checkpoints.flight, &target->state.passed);
 	torsh_process_state_end_folding(&target->state);
+	torsh_reachability_end(target->reachability);
 	torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
 	torsh_process_state_free_tables(&target->state);
 	torsh_rows_symbols(drain->checkpoints.file, target, drain->book);

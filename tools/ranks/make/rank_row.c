@@ -131,6 +131,11 @@ static void add_totals(Torsh__FoldRank *row, const struct recorded_process *proc
 	put_total(row, FOLD_TOTAL_major_faults, usage->is_there, usage->major_faults);
 	put_total(row, FOLD_TOTAL_oversubscribed_ns, usage->is_there, usage->oversubscribed_ns);
 	put_total(row, FOLD_TOTAL_cpu_wait_ns, usage->has_cpu_wait, usage->cpu_wait_ns);
+	put_total(row, FOLD_TOTAL_cpu_throttled_ns, usage->has_throttling, usage->cpu_throttled_ns);
+	put_total(row, FOLD_TOTAL_cpu_throttled_periods, usage->has_throttling,
+		  usage->cpu_throttled_periods);
+	put_total(row, FOLD_TOTAL_cpu_periods, usage->has_throttling, usage->cpu_periods);
+	put_total(row, FOLD_TOTAL_cpu_stolen_ns, usage->has_cpu_stolen, usage->cpu_stolen_ns);
 	put_total(row, FOLD_TOTAL_rss_peak_bytes, process->has_rss_peak, process->rss_peak_bytes);
 	put_total(row, FOLD_TOTAL_tensor_peak_bytes, sums->tensor_peak_bytes > 0,
 		  sums->tensor_peak_bytes);

@@ -18,12 +18,13 @@ from simcuda import cuda_python, of_kind, read_truth, recording_environment  # n
 PROGRAM = ROOT / "test/python/ranks/device_job.py"
 STEPS = 20
 SLOW = 1
+NAME = "Simulated Accelerator 7"
 
 
 def trained(slow):
     """The report of such a job, its text, and by rank when the kernels of its collectives began."""
     folder = scratch("job")
-    env = recording_environment(folder / "out", folder / "none", {"TORSH_PROFILER_WITH_STACK": "0"})
+    env = recording_environment(folder / "out", folder / "none", {"TORSH_PROFILER_WITH_STACK": "0"}, name=NAME)
     result = run([cuda_python(), PROGRAM, folder, str(STEPS), str(slow)], env)
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-2000:]}\n")
     report = json.loads(torsh("ranks", folder / "out", "--json"))
@@ -31,6 +32,11 @@ def trained(slow):
     began = [[line["start"] for line in of_kind(read_truth(folder / f"{rank}.jsonl"), "kernel") if "AllReduce" in line["name"]]
              for rank in range(2)]
     expect_equal([len(one) for one in began], [STEPS] * 2, "kernels of collectives")
+    expect_equal([row["device"] for row in report["ranks"]], [NAME] * 2, "the devices' name")
+    for rank in range(2):
+        torsh("fold", folder / "out", "--rank", str(rank), "-o", folder / f"{rank}.fold")
+    torsh("merge", folder / "1.fold", folder / "0.fold", "-o", folder / "whole.fold")
+    expect_equal(json.loads(torsh("ranks", folder / "whole.fold", "--json"))["ranks"], report["ranks"], "the ranks of merged folds")
     return report, torsh("ranks", folder / "out"), began
 
 

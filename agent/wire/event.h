@@ -85,7 +85,7 @@ enum collective_kind {
 	COLLECTIVE_GET,
 	COLLECTIVE_UPDATE, /* both */
 	COLLECTIVE_SYNC, /* waits for the ones before, or for the right to them */
-	/* Of a file, whose group are the ranks that opened it; with a sequence all of them take part. */
+	/* Of a file, whose group are the ranks that opened it: with a sequence of all of them. */
 	COLLECTIVE_READ,
 	COLLECTIVE_WRITE,
 	N_COLLECTIVE_KINDS

@@ -84,7 +84,20 @@ enum collective_source { COLLECTIVE_BY_C10D, COLLECTIVE_BY_MPI };
 enum group_world { NO_WORLD, WORLD_OF_C10D, WORLD_OF_MPI };
 
 /* collective.kind */
-enum collective_kind { COLLECTIVE_OF_ALL, COLLECTIVE_SEND, COLLECTIVE_RECEIVE };
+enum collective_kind {
+	COLLECTIVE_OF_ALL,
+	COLLECTIVE_SEND,
+	COLLECTIVE_RECEIVE,
+	/* Accesses to another rank's memory, which takes no part; their group is a window's. */
+	COLLECTIVE_PUT,
+	COLLECTIVE_GET,
+	COLLECTIVE_UPDATE, /* both */
+	COLLECTIVE_SYNC, /* waits for the ones before, or for the right to them */
+	/* Of a file, whose group are the ranks that opened it: with a sequence of all of them. */
+	COLLECTIVE_READ,
+	COLLECTIVE_WRITE,
+	N_COLLECTIVE_KINDS
+};
 
 #define COLLECTIVE_NO_SEQUENCE UINT64_MAX
 #define COLLECTIVE_ANY_TAG UINT64_MAX /* collective.tag of a receive that takes any */

@@ -144,6 +144,50 @@ static struct mpi_bytes unrooted(enum mpi_moves moves, struct side *sent, struct
 	return bytes;
 }
 
+/* ---- neighbors ------------------------------------------------------------------------------- */
+
+static bool is_missing(const struct mpi_neighbors *neighbors, uint32_t i)
+{
+	return i < MPI_NEIGHBORS_KNOWN && neighbors->missing >> i & 1;
+}
+
+/* What all of them together get, or give: by the same count, by counts, or by counts and types. */
+static uint64_t of_neighbors(struct side *side, const struct mpi_neighbors *neighbors, uint32_t n,
+			     enum mpi_moves moves)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_missing(neighbors, i))
+			continue;
+		if (moves == MPI_NEIGHBORS || moves == MPI_ONE_TO_NEIGHBORS)
+			sum += one(side);
+		else if (moves != MPI_TYPES_TO_NEIGHBORS)
+			sum += part(side, i);
+		else if (torsh_mpi_count_of(side->arguments, side->count, i))
+			sum += multiply(side, torsh_mpi_count_of(side->arguments, side->count, i),
+					torsh_mpi_array_type_bytes(side->arguments, side->type, i));
+	}
+	return sum;
+}
+
+static struct mpi_bytes with_neighbors(enum mpi_moves moves, struct side *sent, struct side *got,
+				       uint64_t comm)
+{
+	struct mpi_neighbors neighbors;
+	struct mpi_bytes bytes = {0};
+
+	if (!torsh_mpi_neighbors(comm, &neighbors)) {
+		got->is_known = false;
+		return bytes;
+	}
+	bytes.in = moves == MPI_ONE_TO_NEIGHBORS || moves == MPI_PART_TO_NEIGHBORS
+			   ? one(sent)
+			   : of_neighbors(sent, &neighbors, neighbors.n_out, moves);
+	bytes.out = of_neighbors(got, &neighbors, neighbors.n_in, moves);
+	return bytes;
+}
+
 struct mpi_bytes torsh_mpi_bytes(const struct mpi_arguments *arguments, const struct mpi_layout *at,
 				 uint32_t rank, uint32_t size)
 {
@@ -152,7 +196,10 @@ struct mpi_bytes torsh_mpi_bytes(const struct mpi_arguments *arguments, const st
 	enum mpi_moves moves = (enum mpi_moves)at->moves;
 	struct mpi_bytes bytes;
 
-	if (at->peer)
+	if (moves >= MPI_ONE_TO_NEIGHBORS && moves <= MPI_TYPES_TO_NEIGHBORS)
+		bytes = with_neighbors(moves, &sent, &got,
+				       torsh_mpi_comm(arguments, at->comm, false));
+	else if (at->peer)
 		bytes = rooted(moves, &sent, &got, rank, size,
 			       torsh_mpi_int(arguments, at->peer) == (int)rank);
 	else

@@ -22,17 +22,11 @@
  */
 static _Thread_local uintptr_t outermost;
 
-static struct mpi_comm *comm_of(const struct mpi_call_now *now)
-{
-	return torsh_mpi_comm_find(
-		torsh_mpi_comm(now->arguments, now->call->at.comm, now->call->role == MPI_FREE));
-}
-
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 static void begin_collective(struct mpi_hook *hook, const struct mpi_call_now *now)
 {
-	struct mpi_comm *comm = comm_of(now);
+	struct mpi_comm *comm = torsh_mpi_comm_of(now);
 	int root = now->call->at.peer ? torsh_mpi_int(now->arguments, now->call->at.peer) : -1;
 	struct event_collective begin = {
 		.kind = COLLECTIVE_OF_ALL,
@@ -50,7 +44,7 @@ static void begin_collective(struct mpi_hook *hook, const struct mpi_call_now *n
 
 static void send_bytes(const struct mpi_hook *hook, const struct mpi_call_now *now)
 {
-	const struct mpi_comm *comm = hook->comm ? comm_of(now) : NULL;
+	const struct mpi_comm *comm = hook->comm ? torsh_mpi_comm_of(now) : NULL;
 	struct mpi_bytes bytes;
 
 	if (!comm)
@@ -87,7 +81,7 @@ static void end_collective(struct mpi_hook *hook, const struct mpi_call_now *now
 /* Only the members of a group take part in MPI_Comm_create_group: it has a tag instead. */
 static void begin_make(struct mpi_hook *hook, const struct mpi_call_now *now)
 {
-	struct mpi_comm *comm = comm_of(now);
+	struct mpi_comm *comm = torsh_mpi_comm_of(now);
 
 	if (!comm)
 		return;
@@ -101,7 +95,7 @@ static void end_make(const struct mpi_hook *hook, const struct mpi_call_now *now
 	const struct mpi_layout *at = &now->call->at;
 	int tag = at->tag ? torsh_mpi_int(now->arguments, at->tag) : 0;
 	const struct mpi_origin origin = {
-		.parent = hook->comm ? comm_of(now) : NULL,
+		.parent = hook->comm ? torsh_mpi_comm_of(now) : NULL,
 		.order = hook->order,
 		.tag = at->tag ? &tag : NULL,
 		.is_part = at->is_part,
@@ -109,7 +103,9 @@ static void end_make(const struct mpi_hook *hook, const struct mpi_call_now *now
 	};
 
 	if (!now->has_failed)
-		torsh_mpi_comm_add(torsh_mpi_comm(now->arguments, at->made, true), &origin);
+		torsh_mpi_comm_add(torsh_mpi_object(now->arguments, at->made, true,
+						    (enum mpi_object)at->object),
+				   &origin);
 }
 
 /* ---- every call ------------------------------------------------------------------------------ */
@@ -137,12 +133,21 @@ static void begin_call(struct mpi_hook *hook, const struct mpi_call_now *now)
 		begin_make(hook, now);
 		break;
 	case MPI_FREE:
-		torsh_mpi_comm_forget(torsh_mpi_comm(now->arguments, now->call->at.comm, true));
+		torsh_mpi_comm_forget(torsh_mpi_object(now->arguments, now->call->at.comm, true,
+						       (enum mpi_object)now->call->at.object));
+		break;
+	case MPI_START:
+		torsh_mpi_start(hook, now);
+		break;
+	case MPI_ACCESS:
+	case MPI_ACCESS_END:
+		torsh_mpi_access_begin(hook, now);
 		break;
 	case MPI_FINALIZE:
 		torsh_mpi_comms_end();
 		break;
 	case MPI_INIT:
+	case MPI_PREPARE:
 		break;
 	}
 }
@@ -171,6 +176,16 @@ static void end_call(struct mpi_hook *hook, const struct mpi_call_now *now)
 		break;
 	case MPI_MAKE:
 		end_make(hook, now);
+		break;
+	case MPI_PREPARE:
+		torsh_mpi_prepared(now);
+		break;
+	case MPI_START:
+		torsh_mpi_started(now);
+		break;
+	case MPI_ACCESS:
+	case MPI_ACCESS_END:
+		torsh_mpi_access_end(hook, now);
 		break;
 	case MPI_FREE:
 	case MPI_FINALIZE:

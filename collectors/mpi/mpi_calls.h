@@ -18,6 +18,9 @@ struct mpi_call_now {
 	bool has_failed; /* once it has returned */
 };
 
+/* mpi_comms.c: the communicator, window or file that the call is about; NULL: not known. */
+struct mpi_comm *torsh_mpi_comm_of(const struct mpi_call_now *now);
+
 /* mpi_messages.c: sends, receives, and messages that are taken. */
 void torsh_mpi_messages_begin(struct mpi_hook *hook, const struct mpi_call_now *now);
 void torsh_mpi_messages_end(struct mpi_hook *hook, const struct mpi_call_now *now);
@@ -28,6 +31,27 @@ void torsh_mpi_messages_end(struct mpi_hook *hook, const struct mpi_call_now *no
  */
 struct mpi_request;
 void torsh_mpi_message_received(const struct mpi_request *request, const void *status);
+
+/*
+ * Send the begin of a message, which is counted; 0: it has no event. Of a receive the hook gets
+ * what is not certain about it.
+ */
+uint32_t torsh_mpi_send_counted(const struct mpi_comm *comm, const char *name, int peer, int tag);
+uint32_t torsh_mpi_receive_counted(struct mpi_hook *hook, struct mpi_comm *comm, const char *name,
+				   int peer, int tag);
+
+/* mpi_prepared.c: persistent requests, which are made, started, and freed. */
+void torsh_mpi_prepared(const struct mpi_call_now *now);
+void torsh_mpi_start(struct mpi_hook *hook, const struct mpi_call_now *now);
+void torsh_mpi_started(const struct mpi_call_now *now);
+void torsh_mpi_prepared_forget(uint64_t handle);
+
+/* mpi_accesses.c: memory of other ranks, and files. */
+void torsh_mpi_access_begin(struct mpi_hook *hook, const struct mpi_call_now *now);
+void torsh_mpi_access_end(struct mpi_hook *hook, const struct mpi_call_now *now);
+
+/* A read is complete: the bytes are the status's. */
+void torsh_mpi_access_read(uint32_t number, const void *status);
 
 /* mpi_waits.c: waits, tests, and requests that end unseen. */
 void torsh_mpi_waits_begin(struct mpi_hook *hook, const struct mpi_call_now *now);

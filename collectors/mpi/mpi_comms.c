@@ -9,6 +9,7 @@
 #include "agent/producer/label.h"
 #include "agent/producer/producer.h"
 #include "agent/wire/event.h"
+#include "collectors/mpi/mpi_calls.h"
 #include "shim/sys.h"
 
 #define COMMS 4096u
@@ -85,6 +86,7 @@ static struct mpi_comm *take_place(uint64_t handle)
 			continue;
 		atomic_store_explicit(&comm->n_calls, 0, memory_order_relaxed);
 		atomic_store_explicit(&comm->n_made, 0, memory_order_relaxed);
+		atomic_store_explicit(&comm->n_prepared, 0, memory_order_relaxed);
 		atomic_store_explicit(&comm->n_uncertain, 0, memory_order_relaxed);
 		atomic_store_explicit(&comm->n_joined, 0, memory_order_relaxed);
 		atomic_store_explicit(&comm->is_lost, false, memory_order_relaxed);
@@ -190,6 +192,16 @@ struct mpi_comm *torsh_mpi_comm_find(uint64_t handle)
 	if (comm || (handle != torsh_mpi.world && handle != torsh_mpi.self))
 		return comm;
 	return add_own(handle);
+}
+
+struct mpi_comm *torsh_mpi_comm_of(const struct mpi_call_now *now)
+{
+	const struct mpi_layout *at = &now->call->at;
+	enum mpi_object object =
+		now->call->role == MPI_MAKE ? MPI_COMMUNICATOR : (enum mpi_object)at->object;
+
+	return torsh_mpi_comm_find(
+		torsh_mpi_object(now->arguments, at->comm, now->call->role == MPI_FREE, object));
 }
 
 void torsh_mpi_comm_start(void)

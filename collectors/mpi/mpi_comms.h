@@ -21,6 +21,7 @@ struct mpi_comm {
 	uint32_t rank, size; /* rank: of this process in it */
 	_Atomic uint64_t n_calls; /* collectives so far */
 	_Atomic uint64_t n_made; /* communicators made of it so far */
+	_Atomic uint64_t n_prepared; /* persistent collectives */
 	/*
 	 * Receives that may take any message of several, and those begun while there is one: their
 	 * messages are counted when they are complete. At present; so far.

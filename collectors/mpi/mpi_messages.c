@@ -38,8 +38,7 @@ static uint64_t tag_of(int tag)
 
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
-static uint32_t begin_send(const struct mpi_comm *comm, const struct mpi_call_now *now, int peer,
-			   int tag)
+uint32_t torsh_mpi_send_counted(const struct mpi_comm *comm, const char *name, int peer, int tag)
 {
 	uint32_t group = comm ? comm->number : 0;
 	struct event_collective begin = {
@@ -52,7 +51,7 @@ static uint32_t begin_send(const struct mpi_comm *comm, const struct mpi_call_no
 	if (peer == torsh_mpi.no_process)
 		return 0;
 	begin.sequence = count_message(group, begin.peer, begin.tag, SENT);
-	return torsh_mpi_send_begin(&begin, now->call->name);
+	return torsh_mpi_send_begin(&begin, name);
 }
 
 static void moved(uint32_t number, const struct mpi_bytes *bytes, enum direction direction)
@@ -67,8 +66,8 @@ static void moved(uint32_t number, const struct mpi_bytes *bytes, enum direction
 
 /* ---- what is received ------------------------------------------------------------------------ */
 
-static uint32_t begin_receive(struct mpi_hook *hook, struct mpi_comm *comm,
-			      const struct mpi_call_now *now, int peer, int tag)
+uint32_t torsh_mpi_receive_counted(struct mpi_hook *hook, struct mpi_comm *comm, const char *name,
+				   int peer, int tag)
 {
 	struct event_collective begin = {
 		.group = comm ? comm->number : 0,
@@ -95,7 +94,7 @@ static uint32_t begin_receive(struct mpi_hook *hook, struct mpi_comm *comm,
 		hook->joined =
 			atomic_fetch_add_explicit(&comm->n_joined, 1, memory_order_relaxed) + 1;
 	}
-	return torsh_mpi_send_begin(&begin, now->call->name);
+	return torsh_mpi_send_begin(&begin, name);
 }
 
 /* The receive's communicator, if it still is the same one. */
@@ -221,16 +220,17 @@ void torsh_mpi_messages_begin(struct mpi_hook *hook, const struct mpi_call_now *
 	} else if (role != MPI_TAKE) {
 		comm = comm_of(hook, now);
 		if (role == MPI_SEND)
-			hook->number = begin_send(comm, now, torsh_mpi_int(arguments, at->peer),
-						  torsh_mpi_int(arguments, at->tag));
+			hook->number = torsh_mpi_send_counted(comm, now->call->name,
+							      torsh_mpi_int(arguments, at->peer),
+							      torsh_mpi_int(arguments, at->tag));
 		if (role == MPI_EXCHANGE)
-			hook->number =
-				begin_send(comm, now, torsh_mpi_int(arguments, at->send_peer),
-					   torsh_mpi_int(arguments, at->send_tag));
+			hook->number = torsh_mpi_send_counted(
+				comm, now->call->name, torsh_mpi_int(arguments, at->send_peer),
+				torsh_mpi_int(arguments, at->send_tag));
 		if (role != MPI_SEND)
-			hook->received =
-				begin_receive(hook, comm, now, torsh_mpi_int(arguments, at->peer),
-					      torsh_mpi_int(arguments, at->tag));
+			hook->received = torsh_mpi_receive_counted(
+				hook, comm, now->call->name, torsh_mpi_int(arguments, at->peer),
+				torsh_mpi_int(arguments, at->tag));
 	}
 	hook->begin_ns = torsh_mpi_now();
 }

@@ -34,6 +34,8 @@ static void fill(struct mpi_request *place, const struct mpi_request *request)
 	place->is_receive = request->is_receive;
 	place->is_uncertain = request->is_uncertain;
 	place->is_alone = request->is_alone;
+	place->is_persistent = request->is_persistent;
+	place->is_read = request->is_read;
 	place->has_bytes = request->has_bytes;
 	place->bytes = request->bytes;
 	place->peer = request->peer;

@@ -20,6 +20,8 @@ struct mpi_request {
 	uint32_t at; /* index in the waiting call's array */
 	uint32_t joined; /* of an uncertain receive: the communicator's n_joined */
 	bool is_receive, is_uncertain, is_alone;
+	bool is_persistent; /* the handle stays when it is complete */
+	bool is_read; /* of a file */
 	bool has_bytes;
 	uint64_t bytes;
 	/* Of a taken message. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Calls that wait for requests, or ask for them. A request is complete when its handle became the
- * null one. Each request that a call waited for gets the whole wait: which of them was the last to
- * come, MPI doesn't say.
+ * null one; of a persistent one the call's other results say so. Each request that a call waited
+ * for gets the whole wait: which of them was the last to come, MPI doesn't say.
  */
 #include "collectors/mpi/mpi_calls.h"
 #include "collectors/mpi/mpi_events.h"
@@ -27,7 +27,7 @@ static bool chain_requests(struct mpi_hook *hook, const struct mpi_call_now *now
 		request = torsh_mpi_request_at(*link);
 		request->at = i;
 		request->next = 0;
-		has_receives |= request->is_receive;
+		has_receives |= request->is_receive || request->is_read;
 		link = &request->next;
 	}
 	return has_receives;
@@ -46,6 +46,8 @@ void torsh_mpi_waits_begin(struct mpi_hook *hook, const struct mpi_call_now *now
 	const struct mpi_layout *at = &now->call->at;
 	uint32_t n = n_requests(now);
 
+	if (now->call->role == MPI_FORGET)
+		torsh_mpi_prepared_forget(torsh_mpi_request(now->arguments, at->request, 0));
 	if (chain_requests(hook, now, n) && at->status)
 		torsh_mpi_want_statuses(hook, now, at->has_statuses ? n : 1);
 	if (hook->requests)
@@ -73,12 +75,37 @@ static const void *find_status(const struct mpi_hook *hook, const struct mpi_cal
 	return NULL;
 }
 
+/* Whether a persistent request is among those that the call found complete. */
+static bool is_done(const struct mpi_call_now *now, uint32_t i)
+{
+	const struct mpi_layout *at = &now->call->at;
+	int first = torsh_mpi_is_fortran(now->arguments->form), n;
+	const int *indices;
+
+	if (at->flag && !torsh_mpi_is_set(now->arguments, at->flag))
+		return false;
+	if (at->index)
+		return *(const int *)torsh_mpi_argument(now->arguments, at->index) - first ==
+		       (int)i;
+	if (!at->indices)
+		return true;
+	indices = (const int *)torsh_mpi_argument(now->arguments, at->indices);
+	n = *(const int *)torsh_mpi_argument(now->arguments, at->n_done);
+	for (int k = 0; k < n; k++) {
+		if (indices[k] - first == (int)i)
+			return true;
+	}
+	return false;
+}
+
 static void complete(const struct mpi_hook *hook, const struct mpi_call_now *now,
 		     const struct mpi_request *request)
 {
 	if (request->is_receive)
 		torsh_mpi_message_received(
 			request, now->has_failed ? NULL : find_status(hook, now, request->at));
+	else if (request->is_read && !now->has_failed)
+		torsh_mpi_access_read(request->number, find_status(hook, now, request->at));
 	torsh_mpi_send_end(request->number, now->has_failed);
 	if (now->call->role == MPI_WAIT)
 		torsh_mpi_send_wait(request->number, hook->begin_ns,
@@ -109,10 +136,12 @@ void torsh_mpi_waits_end(struct mpi_hook *hook, const struct mpi_call_now *now)
 		uint64_t handle = torsh_mpi_request(now->arguments, position, request->at);
 
 		next = request->next;
-		if (now->call->role == MPI_FORGET || now->call->role == MPI_CANCEL)
+		if (now->call->role == MPI_FORGET || now->call->role == MPI_CANCEL) {
 			forget(now, request);
-		else if (!handle)
+		} else if (!handle || (request->is_persistent && is_done(now, request->at))) {
 			complete(hook, now, request);
+			handle = 0;
+		}
 		if (handle)
 			torsh_mpi_request_return(index, handle);
 		else

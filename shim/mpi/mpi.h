@@ -30,9 +30,16 @@ enum mpi_role {
 	MPI_TEST, /* the same without waiting */
 	MPI_FORGET, /* the request ends unseen */
 	MPI_CANCEL, /* the receive may end without a message */
-	MPI_MAKE, /* makes a communicator */
+	MPI_MAKE, /* makes a communicator, or what is made of one */
 	MPI_FREE, /* frees one */
+	MPI_PREPARE, /* makes a persistent request */
+	MPI_START, /* starts persistent requests */
+	MPI_ACCESS, /* to memory of another rank, or to a file */
+	MPI_ACCESS_END, /* the second half of one */
 };
+
+/* What a function is about, if not a communicator. */
+enum mpi_object { MPI_COMMUNICATOR, MPI_WINDOW, MPI_FILE };
 
 /* What a rank of a collective gives and gets. Counts: an array with one for each rank. */
 enum mpi_moves {
@@ -52,6 +59,18 @@ enum mpi_moves {
 	MPI_SCATTER_PARTS, /* the root gives send counts */
 	MPI_ALL_TO_PART, /* gives all of counts, gets its own one */
 	MPI_ALL_TO_ONE, /* gives count elements for each, gets count */
+	/* Between neighbors in the communicator's topology, as the ones with all. */
+	MPI_ONE_TO_NEIGHBORS,
+	MPI_PART_TO_NEIGHBORS,
+	MPI_NEIGHBORS,
+	MPI_PARTS_TO_NEIGHBORS,
+	MPI_TYPES_TO_NEIGHBORS,
+	/* Of accesses. */
+	MPI_PUT,
+	MPI_GET,
+	MPI_UPDATE, /* gives send count elements, gets count; without counts one each */
+	MPI_READ,
+	MPI_WRITE,
 };
 
 /* Positions of arguments, from 1; 0: the function has none. */
@@ -61,7 +80,12 @@ struct mpi_layout {
 	uint8_t send_count, send_type, send_peer, send_tag;
 	uint8_t request, n_requests; /* n_requests 0: there is one */
 	uint8_t status, n_done, indices, flag, message;
+	uint8_t index; /* where the number of the complete request is stored */
 	uint8_t made; /* where the new communicator is stored */
+	uint8_t object; /* enum mpi_object: what is made, else what comm is */
+	uint8_t what; /* enum mpi_role of what is prepared; 0: MPI_COLLECTIVE */
+	bool is_all; /* an access that all ranks take part in */
+	bool is_half; /* it is complete with MPI_ACCESS_END */
 	bool has_statuses; /* an array, in the order of the requests or of the indices */
 	bool is_part; /* of a communicator's processes */
 	uint8_t moves; /* enum mpi_moves */
@@ -149,6 +173,10 @@ int64_t torsh_mpi_count_of(const struct mpi_arguments *arguments, uint8_t i, uin
 /* A communicator, also where one was stored by its address. */
 uint64_t torsh_mpi_comm(const struct mpi_arguments *arguments, uint8_t i, bool is_stored);
 
+/* The same of any object. 0: its handle can't be found. */
+uint64_t torsh_mpi_object(const struct mpi_arguments *arguments, uint8_t i, bool is_stored,
+			  enum mpi_object object);
+
 /* Bytes of an element of the type in argument i. -1: unknown. */
 int64_t torsh_mpi_type_bytes(const struct mpi_arguments *arguments, uint8_t i);
 
@@ -200,6 +228,23 @@ bool torsh_mpi_describe(uint64_t comm, uint32_t *rank, uint32_t *size);
  * many are stored; -1 stands for a process that isn't in it.
  */
 uint32_t torsh_mpi_world_ranks(uint64_t comm, uint32_t first, uint32_t n, int *ranks);
+
+#define MPI_NEIGHBORS_KNOWN 64u
+
+/*
+ * The ranks from which this one gets, and to which it gives, in the topology of a communicator.
+ * Bits: those beyond the edge of a grid that is no ring, which aren't there.
+ */
+struct mpi_neighbors {
+	uint32_t n_in, n_out;
+	uint64_t missing;
+};
+
+/* Defined in shim/mpi/mpi_topology.c. Find the library's functions; torsh_mpi_find does it. */
+void torsh_mpi_topology_find(const struct mpi_library *library);
+
+/* False: it has no topology, or one that isn't known. */
+bool torsh_mpi_neighbors(uint64_t comm, struct mpi_neighbors *neighbors);
 
 /* ---- wrappers -------------------------------------------------------------------------------- */
 

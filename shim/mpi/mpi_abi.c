@@ -84,6 +84,8 @@ static struct {
 	uintptr_t (*type_of)(int);
 	uintptr_t (*request_of)(int);
 	uintptr_t (*message_of)(int);
+	uintptr_t (*window_of)(int);
+	uintptr_t (*file_of)(int); /* of MPICH, too */
 } own;
 
 static bool find_functions(void)
@@ -110,12 +112,14 @@ static bool find_functions(void)
 
 /* "f2c" in Open MPI, "fromint" in the standard's interface. */
 static bool find_conversions(const char *comm, const char *type, const char *request,
-			     const char *message)
+			     const char *message, const char *window, const char *file)
 {
 	*(void **)&own.comm_of = torsh_objects_find(comm);
 	*(void **)&own.type_of = torsh_objects_find(type);
 	*(void **)&own.request_of = torsh_objects_find(request);
 	*(void **)&own.message_of = torsh_objects_find(message);
+	*(void **)&own.window_of = torsh_objects_find(window);
+	*(void **)&own.file_of = torsh_objects_find(file);
 	return own.comm_of && own.type_of && own.request_of && own.message_of;
 }
 
@@ -145,7 +149,7 @@ static bool find_open_mpi(struct mpi_library *found)
 	found->abi = MPI_ABI_OPEN_MPI;
 	return found->world && found->self && found->comm_null && found->request_null &&
 	       find_conversions("PMPI_Comm_f2c", "PMPI_Type_f2c", "PMPI_Request_f2c",
-				"PMPI_Message_f2c");
+				"PMPI_Message_f2c", "PMPI_Win_f2c", "PMPI_File_f2c");
 }
 
 /* Where Fortran's constants are, as far as its library is loaded. */
@@ -182,7 +186,8 @@ bool torsh_mpi_find(void)
 		return false;
 	if (torsh_objects_lies_in("libmpi_abi.so", init)) {
 		if (!find_conversions("PMPI_Comm_fromint", "PMPI_Type_fromint",
-				      "PMPI_Request_fromint", "PMPI_Message_fromint"))
+				      "PMPI_Request_fromint", "PMPI_Message_fromint",
+				      "PMPI_Win_fromint", "PMPI_File_fromint"))
 			return false;
 		*(void **)&own.Get_elements_c = torsh_objects_find("PMPI_Get_elements_c");
 		if (!own.Get_elements_c)
@@ -194,10 +199,12 @@ bool torsh_mpi_find(void)
 		   torsh_objects_lies_in("libmpich.so.12", init)) {
 		found = mpich;
 		found.abi = MPI_ABI_MPICH;
+		*(void **)&own.file_of = torsh_objects_find("PMPI_File_f2c");
 	} else if (!find_open_mpi(&found)) {
 		return false;
 	}
 	find_fortran(&found);
+	torsh_mpi_topology_find(&found);
 	torsh_mpi = found;
 	return true;
 }
@@ -260,6 +267,33 @@ uint64_t torsh_mpi_comm(const struct mpi_arguments *arguments, uint8_t i, bool i
 	if (torsh_mpi_is_fortran(arguments->form))
 		return handle_in_fortran(*(const int *)value, own.comm_of);
 	return handle_in_c(value, is_stored);
+}
+
+/* A file's handle is a pointer everywhere. */
+static uint64_t file_handle(const struct mpi_arguments *arguments, uintptr_t value, bool is_stored)
+{
+	uint64_t handle;
+
+	if (torsh_mpi_is_fortran(arguments->form))
+		return own.file_of ? own.file_of(*(const int *)value) : 0;
+	if (!is_stored)
+		return value;
+	memcpy(&handle, (const void *)value, sizeof(handle));
+	return handle;
+}
+
+uint64_t torsh_mpi_object(const struct mpi_arguments *arguments, uint8_t i, bool is_stored,
+			  enum mpi_object object)
+{
+	uintptr_t value = torsh_mpi_argument(arguments, i);
+
+	if (object == MPI_FILE)
+		return file_handle(arguments, value, is_stored);
+	if (object == MPI_COMMUNICATOR || !torsh_mpi_is_fortran(arguments->form))
+		return torsh_mpi_comm(arguments, i, is_stored);
+	if (torsh_mpi.abi != MPI_ABI_MPICH && !own.window_of)
+		return 0;
+	return handle_in_fortran(*(const int *)value, own.window_of);
 }
 
 static int64_t type_bytes(uint64_t type)

@@ -30,6 +30,8 @@ typedef uintptr_t word;
 #define PARAMETERS_11 PARAMETERS_10, word a11
 #define PARAMETERS_12 PARAMETERS_11, word a12
 #define PARAMETERS_13 PARAMETERS_12, word a13
+#define PARAMETERS_14 PARAMETERS_13, word a14
+#define PARAMETERS_15 PARAMETERS_14, word a15
 #define NAMES_0 0 /* no array is empty */
 #define NAMES_1 a1
 #define NAMES_2 NAMES_1, a2
@@ -44,6 +46,8 @@ typedef uintptr_t word;
 #define NAMES_11 NAMES_10, a11
 #define NAMES_12 NAMES_11, a12
 #define NAMES_13 NAMES_12, a13
+#define NAMES_14 NAMES_13, a14
+#define NAMES_15 NAMES_14, a15
 #define PASSED_0
 #define PASSED_1 at[0]
 #define PASSED_2 PASSED_1, at[1]
@@ -58,19 +62,23 @@ typedef uintptr_t word;
 #define PASSED_11 PASSED_10, at[10]
 #define PASSED_12 PASSED_11, at[11]
 #define PASSED_13 PASSED_12, at[12]
-#define WITH_ERROR_0 1 /* Fortran's functions have one more */
-#define WITH_ERROR_1 2
-#define WITH_ERROR_2 3
-#define WITH_ERROR_3 4
-#define WITH_ERROR_4 5
-#define WITH_ERROR_5 6
-#define WITH_ERROR_6 7
-#define WITH_ERROR_7 8
-#define WITH_ERROR_8 9
-#define WITH_ERROR_9 10
-#define WITH_ERROR_10 11
-#define WITH_ERROR_11 12
-#define WITH_ERROR_12 13
+#define PASSED_14 PASSED_13, at[13]
+#define PASSED_15 PASSED_14, at[14]
+/* Fortran's functions have one more, and after it the length of a text, if there is one. */
+#define WITH_ERROR_0 2
+#define WITH_ERROR_1 3
+#define WITH_ERROR_2 4
+#define WITH_ERROR_3 5
+#define WITH_ERROR_4 6
+#define WITH_ERROR_5 7
+#define WITH_ERROR_6 8
+#define WITH_ERROR_7 9
+#define WITH_ERROR_8 10
+#define WITH_ERROR_9 11
+#define WITH_ERROR_10 12
+#define WITH_ERROR_11 13
+#define WITH_ERROR_12 14
+#define WITH_ERROR_13 15
 
 #define WITHOUT_PARENTHESES(...) __VA_ARGS__
 /* parameters, names and passed are lists in parentheses. */

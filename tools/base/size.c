@@ -194,9 +194,9 @@ const char *torsh_size_duration(uint64_t ns, char *out)
 {
 	if (ns < 1000)
 		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " ns", ns);
-	else if (ns < 1000000)
+	else if (ns < 999500) /* from there on three digits make 1e+03 of it */
 		snprintf(out, SIZE_TEXT_BYTES, "%.3g µs", (double)ns / 1e3);
-	else if (ns < 1000000000)
+	else if (ns < 999500000)
 		snprintf(out, SIZE_TEXT_BYTES, "%.3g ms", (double)ns / 1e6);
 	else if (ns < UINT64_C(120000000000))
 		snprintf(out, SIZE_TEXT_BYTES, "%.3f s", (double)ns / 1e9);

@@ -162,6 +162,12 @@ static void load_usage(struct recorded_usage *usage, const Torsh__Usage *row)
 		.runnable_ns = row->runnable_ns,
 		.has_cpu_wait = row->has_cpu_wait_ns,
 		.cpu_wait_ns = row->cpu_wait_ns,
+		.has_throttling = row->has_cpu_throttled_ns,
+		.cpu_throttled_ns = row->cpu_throttled_ns,
+		.cpu_throttled_periods = row->cpu_throttled_periods,
+		.cpu_periods = row->cpu_periods,
+		.has_cpu_stolen = row->has_cpu_stolen_ns,
+		.cpu_stolen_ns = row->cpu_stolen_ns,
 	};
 }
 

@@ -246,8 +246,8 @@ struct recorded_usage {
 	uint64_t minor_faults, major_faults, swap_peak_bytes;
 	uint32_t n_cpus;
 	uint64_t sampled_ns, oversubscribed_ns, runnable_ns;
-	bool has_cpu_wait;
-	uint64_t cpu_wait_ns;
+	bool has_cpu_wait, has_throttling, has_cpu_stolen;
+	uint64_t cpu_wait_ns, cpu_stolen_ns, cpu_throttled_ns, cpu_throttled_periods, cpu_periods;
 };
 
 /*

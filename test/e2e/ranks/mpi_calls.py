@@ -87,23 +87,30 @@ def ours(call):
 
 def key_of(call):
     """The same on all ranks that take part."""
-    if call["kind"] == "collective":
+    if call["kind"] in ("collective", "read", "write"):
         return call["group"], call["instance"], call["sequence"]
     ends = (call["group_rank"], call["peer"]) if call["kind"] == "send" else (call["peer"], call["group_rank"])
     return call["group"], call["instance"], *ends, call["tag"], call["sequence"]
+
+
+def is_own(call):
+    """Only its own rank knows of it: it has no key."""
+    return call["kind"] in ("put", "get", "update", "sync") or call["kind"] in ("read", "write") and "all" not in call["name"]
 
 
 def check_keys(ranks):
     """Every collective has all ranks of its group, every message its two ends and as many bytes on both."""
     joined = collections.defaultdict(list)
     for calls in ranks:
+        assert all(call["sequence"] is None for call in calls if is_own(call)), "keys of calls that only one rank makes"
+        calls = [call for call in calls if not is_own(call)]
         assert all(call["sequence"] is not None for call in calls), [call for call in calls if call["sequence"] is None]
         keys = [(call["kind"], key_of(call)) for call in calls]
         expect_equal(len(set(keys)), len(keys), "different keys of a rank")
         for call in calls:
             joined[key_of(call)].append(call)
     for key, calls in joined.items():
-        is_message = calls[0]["kind"] != "collective"
+        is_message = calls[0]["kind"] in ("send", "receive")
         expect_equal(len(calls), 2 if is_message else calls[0]["group_size"], f"ranks in {key}")
         if is_message:
             expect_equal(sorted(call["kind"] for call in calls), ["receive", "send"], f"ends of {key}")
@@ -161,8 +168,15 @@ for _name in ("openmpi", "mpich", "mpi_abi"):
     _case.__name__ = f"calls_in_c_with_{_name}"
     case(_case if _name == "openmpi" else needs("mpi")(_case))
 
+for _name in ("openmpi", "mpich", "mpi_abi"):
+    def _case(name=_name):
+        calls_of(name, "more.c")
+    _case.__name__ = f"persistent_requests_neighbors_windows_and_files_with_{_name}"
+    case(_case if _name == "openmpi" else needs("mpi")(_case))
+
 for _name, _options in (("mpi", ()), ("mpi_f08", ("-DF08",))):
     add_case(f"calls_in_fortran_with_use_{_name}", calls_of, "openmpi", "messages.f90", *_options)
+    add_case(f"files_in_fortran_with_use_{_name}", calls_of, "openmpi", "files.f90", *_options)
 
 for _name in ("openmpi", "mpich"):
     def _case(name=_name):

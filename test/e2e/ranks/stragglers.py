@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
+from html_report import expect_sealed, opened  # noqa: E402
 from schema import expect_fits  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
@@ -22,8 +23,7 @@ LATE = 1
 WITHOUT_HEAP = "torch,python"
 # What a rank does more than the others, and as what that has to be found.
 CAUSES = {"sleep": "python", "gc": "garbage_collection", "data": "data_loading", "more_compute": "more_compute",
-          "slow_compute": "slow_compute", "allocate": "allocation", "faults": "page_faults",
-          "crowded": "cpu_wait"}
+          "slow_compute": "slow_compute", "allocate": "allocation", "faults": "page_faults"}
 
 
 def trained(world, kind=None, activities=WITHOUT_HEAP):
@@ -59,10 +59,6 @@ def lateness(began):
 def expect_straggler(kind, activities=WITHOUT_HEAP):
     report, output, began = trained(2, kind, activities)
     times, cost = lateness(began)
-    if kind == "crowded":
-        other, own = (int((pathlib.Path(output).parent / f"{rank}.waited").read_text()) for rank in range(2))
-        if own < 2 * other or own - other < 0.75 * cost[LATE]:
-            raise Skip("other programs leave no CPU to the rank that is not crowded")
     straggler, = report["stragglers"]
     print(f"{kind}: {straggler}; by its own clock last {times[LATE]} times, {cost[LATE] / 1e6:.1f} ms")
     expect_equal(straggler["rank"], LATE, "the straggler")
@@ -102,6 +98,74 @@ def two_equal_ranks_have_no_straggler():
 @needs("torch")
 def four_equal_ranks_have_no_straggler():
     expect_none(4)
+
+
+# Of each cell of the heat map: its title, how dark it is, and whether it is what is seen at its middle.
+CELLS = """(() => {
+    return [...document.querySelectorAll("#heat svg rect")].map(cell => {
+        cell.scrollIntoView({block: "center", inline: "center"});
+        const box = cell.getBoundingClientRect();
+        const seen = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        return [cell.querySelector("title").textContent, Number(getComputedStyle(cell).fillOpacity), seen === cell, Number(cell.getAttribute("y"))];
+    });
+})()"""
+
+
+def expect_heat(page, report, late):
+    """The cells are those of the JSON; the late rank's are darker than the other's of the same step."""
+    rows, steps_each = report["heatmap"]["own_ns"], report["heatmap"]["steps_per_bucket"]
+    expect_equal(steps_each, 1, "steps of a cell")
+    cells = {}
+    for title, opacity, is_seen, top in page.js(CELLS):
+        rank, step = map(int, re.match(r"rank (\d+), step (\d+): \d", title).groups())
+        assert is_seen, f"something covers the cell of {title}"
+        cells[rank, step] = opacity, top
+    expect_equal(set(cells), {(rank, step) for rank, row in enumerate(rows) for step, ns in enumerate(row) if ns}, "cells")
+    expect_equal(len({top for _, top in cells.values()}), len(rows), "rows of cells")
+    for opacity in {opacity for opacity, _ in cells.values()}:
+        assert 0 < opacity <= 1, opacity
+    both = [step for step in range(1, STEPS) if (late, step) in cells and (1 - late, step) in cells]
+    darker = sum(cells[late, step][0] > cells[1 - late, step][0] for step in both)
+    print(f"the late rank's cell is darker in {darker} of {len(both)} steps")
+    slower = sum(rows[late][step] > 1.5 * rows[1 - late][step] for step in both)
+    assert darker >= slower > len(both) / 2, (darker, slower)
+
+
+@case
+@needs("torch")
+def the_page_shows_the_straggler_and_the_heat_map():
+    report, output, _ = trained(2, "sleep")
+    path = scratch("page") / "ranks.html"
+    torsh("ranks", output, "--html", "-o", path)
+    expect_sealed(path)
+    straggler, = report["stragglers"]
+    with opened(path) as page:
+        for width in (1280, 400):
+            page.open(width=width)
+            said, = page.texts(".straggler p")
+            assert said.startswith(f"rank {LATE} was last in {straggler['times_last']} of {straggler['compared']} collectives"), said
+            causes = page.texts(".straggler li")
+            expect_equal(len(causes), len(straggler["causes"]), "causes")
+            assert "python" in causes[0] and straggler["causes"][0]["evidence"] in causes[0], causes
+            expect_heat(page, report, LATE)
+            labels = page.js("[...document.querySelectorAll('#heat text')].map(one => [one.textContent, one.getAttribute('font-weight')])")
+            expect_equal(labels, [["rank 0", "normal"], ["rank 1", "bold"]], "labels of the heat map's rows")
+            assert page.js("document.documentElement.scrollWidth") <= width, f"it is wider than {width}"
+        expect_equal(len(page.texts("#ranks tbody tr")), 2, "rows of ranks")
+        expect_equal(len(page.texts("#collectives tbody tr")), len(report["collectives"]), "rows of collectives")
+
+
+@case
+@needs("torch")
+def the_page_of_equal_ranks_shows_what_the_report_has():
+    report, output, _ = trained(2)
+    path = scratch("page") / "ranks.html"
+    torsh("ranks", output, "--html", "-o", path)
+    with opened(path) as page:
+        page.open()
+        expect_equal(len(page.texts(".straggler")), len(report["stragglers"]), "stragglers")
+        expect_equal(page.texts("#stragglers h2"), ["Stragglers" if report["stragglers"] else "No stragglers"], "heading")
+        expect_equal(len(page.js(CELLS)), sum(ns > 0 for row in report["heatmap"]["own_ns"] for ns in row), "cells")
 
 
 @case

@@ -84,6 +84,9 @@ static void numbers_are_readable(void **state)
 	assert_string_equal(torsh_size_exact(12800, out), "12.5 KiB (12,800 bytes)");
 	assert_string_equal(torsh_size_duration(1234000000, out), "1.234 s");
 	assert_string_equal(torsh_size_duration(12300000, out), "12.3 ms");
+	assert_string_equal(torsh_size_duration(999400000, out), "999 ms");
+	assert_string_equal(torsh_size_duration(999998000, out), "1.000 s");
+	assert_string_equal(torsh_size_duration(999900, out), "1 ms");
 	assert_string_equal(torsh_size_duration(UINT64_C(192000000000), out), "3 min 12 s");
 }
 

@@ -19,6 +19,11 @@ struct world {
 	uint32_t late_rank;
 	uint64_t late_ns;
 	enum fold_lead late_by;
+	/* Counts of all ranks, and that of the late one; 0: none */
+	struct {
+		enum fold_total total;
+		uint64_t all, late;
+	} counts[2];
 };
 
 static int64_t shown(const struct world *world, uint32_t rank, int64_t true_ns)
@@ -52,6 +57,16 @@ static void add_step(const struct world *world, Torsh__FoldRank **rows, uint32_t
 	}
 }
 
+static void put_counts(const struct world *world, Torsh__FoldRank *row, uint32_t rank)
+{
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t late = rank == world->late_rank ? world->counts[i].late : 0;
+
+		if (world->counts[i].late)
+			row->totals[world->counts[i].total] = 1 + world->counts[i].all + late;
+	}
+}
+
 static struct job *read_world(const struct world *world, uint64_t *random)
 {
 	struct fold *fold = torsh_fold_create();
@@ -66,6 +81,7 @@ static struct job *read_world(const struct world *world, uint64_t *random)
 		add_step(world, rows, step, random);
 	for (uint32_t i = 0; i < world->n_ranks; i++) {
 		fixture_settle(rows[i]);
+		put_counts(world, rows[i], i);
 		torsh_fold_write_rank(writer, rows[i]);
 		torsh_rank_row_free(rows[i]);
 	}
@@ -226,6 +242,51 @@ static void planted_stragglers_are_found_with_their_cause(void **state)
 	}
 }
 
+/* What the late rank of 30 steps has in one count, and in a second one; and what it is late by. */
+static void expect_cause(enum fold_total first, uint64_t first_ns, enum fold_total second,
+			 uint64_t second_ns, enum job_cause_kind kind, const char *evidence)
+{
+	struct world world = {.n_ranks = 4,
+			      .n_steps = 30,
+			      .jitter_ns = STEP_NS / 50,
+			      .late_ns = STEP_NS / 8,
+			      .late_rank = 2,
+			      .late_by = FOLD_LEAD_python_ns,
+			      .counts = {{first, STEP_NS, first_ns}, {second, 7, second_ns}}};
+	uint64_t random = 9;
+	struct job *job = read_world(&world, &random);
+
+	assert_int_equal(job->n_stragglers, 1);
+	assert_int_equal(job->ranks[job->stragglers[0].rank].number, 2);
+	assert_int_equal(job->stragglers[0].n_causes, 1);
+	assert_int_equal(job->stragglers[0].causes[0].kind, kind);
+	if (evidence)
+		assert_string_equal(job->stragglers[0].causes[0].evidence, evidence);
+	torsh_job_free(job);
+}
+
+static void what_the_host_withholds_is_a_cause_if_it_explains_half(void **state)
+{
+	const uint64_t all_ns = 30 * (uint64_t)(STEP_NS / 8), most = all_ns * 9 / 10;
+
+	(void)state;
+	expect_cause(FOLD_TOTAL_cpu_stolen_ns, most, FOLD_TOTAL_cpu_throttled_periods, 0,
+		     CAUSE_CPU_STOLEN,
+		     "its CPUs were stolen for 438 ms instead of 100 ms in the whole run");
+	expect_cause(FOLD_TOTAL_cpu_throttled_ns, most, FOLD_TOTAL_cpu_throttled_periods, 0,
+		     CAUSE_CPU_THROTTLED,
+		     "throttled for 438 ms instead of 100 ms in the whole run");
+	expect_cause(FOLD_TOTAL_cpu_wait_ns, most, FOLD_TOTAL_cpu_stolen_ns, 0, CAUSE_CPU_WAIT,
+		     "runnable without a CPU for 438 ms instead of 100 ms in the whole run");
+	/* A throttled thread waits for a CPU, too, and somewhat longer. */
+	expect_cause(FOLD_TOTAL_cpu_wait_ns, most, FOLD_TOTAL_cpu_throttled_ns, all_ns * 6 / 10,
+		     CAUSE_CPU_THROTTLED, NULL);
+	expect_cause(FOLD_TOTAL_cpu_wait_ns, most, FOLD_TOTAL_cpu_throttled_ns, all_ns * 3 / 10,
+		     CAUSE_CPU_WAIT, NULL);
+	expect_cause(FOLD_TOTAL_cpu_stolen_ns, all_ns * 3 / 10, FOLD_TOTAL_cpu_throttled_ns,
+		     all_ns * 3 / 10, CAUSE_PYTHON, NULL);
+}
+
 static int make_file(void **state)
 {
 	int fd = mkstemp(path);
@@ -250,6 +311,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_late_within_the_error),
 		cmocka_unit_test(jobs_without_a_straggler_have_none),
 		cmocka_unit_test(planted_stragglers_are_found_with_their_cause),
+		cmocka_unit_test(what_the_host_withholds_is_a_cause_if_it_explains_half),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -252,13 +252,13 @@ static void more_groups_than_are_kept_lose_none_of_their_files(void **state)
 	struct memory_limit memory;
 
 	(void)state;
-	for (uint32_t i = 0; i < MEMORY_LIMIT_GROUPS_MAX + 4; i++) {
+	for (uint32_t i = 0; i < CONTROL_GROUPS_MAX + 4; i++) {
 		strcat(path, "/g");
 		put_v2(path, "419430400\n", "max\n", "104857600\n");
 	}
 	put_own("0::/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g\n", MOUNT_V2);
 	torsh_memory_limit_open(&memory, root);
-	assert_int_equal(memory.n_groups, MEMORY_LIMIT_GROUPS_MAX);
+	assert_int_equal(memory.n_groups, CONTROL_GROUPS_MAX);
 	for (int i = 0; i < 100; i++) {
 		torsh_memory_limit_close(&memory);
 		torsh_memory_limit_open(&memory, root);

@@ -54,6 +54,7 @@ static void put_ranks(struct json_writer *json, const struct ranks_view *view)
 		torsh_json_put_text(json, "host", row->host);
 		torsh_json_put_u64(json, "pid", row->pid);
 		torsh_json_put_text(json, "program", row->program);
+		torsh_json_put_text(json, "device", row->device);
 		put_clock(json, &job->clocks[job->ranks[i].clock]);
 		torsh_json_put_u64(json, "steps", row->n_steps);
 		torsh_json_put_text(json, "step_rule", row->step_rule);

@@ -88,8 +88,8 @@ static const struct table_column rank_columns[] = {
 	{"step", TABLE_NUMBER, .drop = 0},	    {"compute", TABLE_NUMBER, .drop = 3},
 	{"data", TABLE_NUMBER, .drop = 5},	    {"gc", TABLE_NUMBER, .drop = 6},
 	{"communication", TABLE_NUMBER, .drop = 2}, {"exposed", TABLE_NUMBER, .drop = 0},
-	{"memory", TABLE_NUMBER, .drop = 4},	    {"clock error", TABLE_NUMBER, .drop = 7},
-	{"clock by", TABLE_NAME, .drop = 8},
+	{"memory", TABLE_NUMBER, .drop = 4},	    {"device", TABLE_NAME, .drop = 9},
+	{"clock error", TABLE_NUMBER, .drop = 7},   {"clock by", TABLE_NAME, .drop = 8},
 };
 
 static void put_of_step(struct table *table, const struct job *job, uint32_t rank,
@@ -120,6 +120,10 @@ static void put_rank(struct table *table, const struct job *job, uint32_t rank)
 		torsh_table_bytes(table, memory.peak_bytes);
 	else
 		torsh_table_unknown(table);
+	if (job->ranks[rank].row->device)
+		torsh_table_cell(table, "%s", job->ranks[rank].row->device);
+	else
+		torsh_table_unknown(table);
 	if (clock->source != CLOCK_IS_UNKNOWN)
 		torsh_table_time(table, clock->error_ns);
 	else
@@ -128,6 +132,15 @@ static void put_rank(struct table *table, const struct job *job, uint32_t rank)
 		torsh_table_cell(table, "%s", torsh_job_clock_sources[clock->source]);
 	else
 		torsh_table_unknown(table);
+}
+
+static bool has_devices(const struct job *job)
+{
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		if (job->ranks[i].row->device)
+			return true;
+	}
+	return false;
 }
 
 static void print_ranks(const struct ranks_view *view)
@@ -142,6 +155,8 @@ static void print_ranks(const struct ranks_view *view)
 		torsh_table_hide(table, N(rank_columns) - 2);
 		torsh_table_hide(table, N(rank_columns) - 1);
 	}
+	if (!has_devices(job))
+		torsh_table_hide(table, N(rank_columns) - 3);
 	for (uint32_t i = 0; i < n; i++)
 		put_rank(table, job, i);
 	torsh_table_print(table, stdout);

@@ -40,7 +40,8 @@
 	"CREATE TABLE calls ( -- calls of CUDA by the host, by name, as `torsh kernels --json` sums them up; `launches` has each\n"           \
 	"  process INTEGER, name TEXT, calls INTEGER, failed INTEGER, total_ns INTEGER, max_ns INTEGER);\n"                                   \
 	"CREATE TABLE collective_calls ( -- collectives of a rank, and messages to or from others; the same call on all ranks has the same\n" \
-	"  process INTEGER, number INTEGER, kind TEXT, -- kind (collective, send, receive), group_name, instance and sequence;\n"             \
+	"  process INTEGER, number INTEGER, kind TEXT, -- kind, group_name, instance and sequence; collective, send, receive, of\n"           \
+	"  -- windows of MPI put, get, update, sync, of its files read, write\n"                                                              \
 	"  name TEXT, dtype TEXT, group_name TEXT, instance INTEGER, -- of messages also both ranks and tag\n"                                \
 	"  group_rank INTEGER, sequence INTEGER, peer INTEGER, tag INTEGER, in_bytes INTEGER, out_bytes INTEGER,\n"                           \
 	"  call_ns INTEGER, begin_ns INTEGER, end_ns INTEGER, -- when it was called; when its communication began and ended\n"                \

@@ -94,6 +94,8 @@ enum job_cause_kind {
 	CAUSE_ALLOCATION,
 	CAUSE_PAGE_FAULTS,
 	CAUSE_CPU_WAIT, /* others ran on its CPUs, or its cgroup's quota was used up */
+	CAUSE_CPU_THROTTLED,
+	CAUSE_CPU_STOLEN,
 	N_JOB_CAUSES
 };
 

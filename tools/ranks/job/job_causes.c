@@ -23,7 +23,8 @@
 
 const char *const torsh_job_cause_names[N_JOB_CAUSES] = {
 	"data_loading", "garbage_collection", "more_compute", "slow_compute", "python",
-	"device",	"allocation",	      "page_faults",  "cpu_wait"};
+	"device",	"allocation",	      "page_faults",  "cpu_wait",     "cpu_throttled",
+	"cpu_stolen"};
 
 const char *const torsh_job_cause_texts[N_JOB_CAUSES] = {
 	"it waits for data longer",
@@ -35,6 +36,8 @@ const char *const torsh_job_cause_texts[N_JOB_CAUSES] = {
 	"it allocates more",
 	"it touches more new memory",
 	"it waits for a CPU: others run there, or its quota is used up",
+	"the quota of its control group is used up",
+	"a hypervisor runs others in place of its CPU",
 };
 
 /* Sums over the calls that the straggler was last in: its own, and the others' medians. */
@@ -93,9 +96,17 @@ static void add_call(struct leads *leads, const struct job *job, const struct jo
 
 /* ---- causes ---------------------------------------------------------------------------------- */
 
+/* A kind that explains two parts has the evidence of the first. */
 static void add_cause(struct job_straggler *straggler, enum job_cause_kind kind, double excess_ns,
 		      char *evidence)
 {
+	for (size_t i = 0; i < straggler->n_causes; i++) {
+		if (straggler->causes[i].kind != kind)
+			continue;
+		straggler->causes[i].ns += excess_ns > 0 ? (uint64_t)excess_ns : 0;
+		free(evidence);
+		return;
+	}
 	if (excess_ns <= 0) {
 		free(evidence);
 		return;
@@ -126,6 +137,54 @@ static double median_total(const struct job *job, uint32_t rank, enum fold_total
 	return n ? (double)median : -1;
 }
 
+/* A count of the whole run that explains time in operators or outside of what is known. */
+struct count {
+	enum fold_total total;
+	enum job_cause_kind kind;
+	double ns; /* that one costs at most */
+	const char *what;
+};
+
+/* A wait for a CPU is in the other two, too, where the kernel counts it: they are more exact. */
+static const struct count counts[] = {
+	{FOLD_TOTAL_minor_faults, CAUSE_PAGE_FAULTS, FAULT_NS, "page faults"},
+	{FOLD_TOTAL_allocs, CAUSE_ALLOCATION, ALLOCATION_NS, "allocations"},
+	{FOLD_TOTAL_cpu_wait_ns, CAUSE_CPU_WAIT, 1, "runnable without a CPU for"},
+	{FOLD_TOTAL_cpu_throttled_ns, CAUSE_CPU_THROTTLED, 1, "throttled for"},
+	{FOLD_TOTAL_cpu_stolen_ns, CAUSE_CPU_STOLEN, 1, "its CPUs were stolen for"},
+};
+
+/* Returns " (3 of 40 periods of its quota)", or "", which the caller frees. */
+static char *periods_text(const struct job *job, uint32_t rank, const struct count *count)
+{
+	uint64_t throttled, periods;
+
+	if (count->kind != CAUSE_CPU_THROTTLED ||
+	    !torsh_job_total(job, rank, FOLD_TOTAL_cpu_throttled_periods, &throttled) ||
+	    !torsh_job_total(job, rank, FOLD_TOTAL_cpu_periods, &periods))
+		return torsh_need_text("%s", "");
+	return torsh_need_text(" (in %" PRIu64 " of %" PRIu64 " periods of its quota)", throttled,
+			       periods);
+}
+
+/* Returns the evidence of a count, which the caller frees. */
+static char *count_text(const struct job *job, uint32_t rank, const struct count *count,
+			uint64_t value, uint64_t others)
+{
+	char own[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], *periods, *text;
+
+	if (count->kind == CAUSE_PAGE_FAULTS || count->kind == CAUSE_ALLOCATION)
+		return torsh_need_text("%s %s instead of %s in the whole run",
+				       torsh_size_grouped(value, own), count->what,
+				       torsh_size_grouped(others, other));
+	periods = periods_text(job, rank, count);
+	text = torsh_need_text("%s %s%s instead of %s in the whole run", count->what,
+			       torsh_size_duration(value, own), periods,
+			       torsh_size_duration(others, other));
+	free(periods);
+	return text;
+}
+
 /*
  * Returns the kind for time outside of what is known, or in operators, if a count of the whole run
  * explains a part of it; sets *evidence.
@@ -133,40 +192,26 @@ static double median_total(const struct job *job, uint32_t rank, enum fold_total
 static enum job_cause_kind refine(const struct job *job, const struct job_straggler *straggler,
 				  enum job_cause_kind kind, double excess_ns, char **evidence)
 {
-	static const struct {
-		enum fold_total total;
-		enum job_cause_kind kind;
-		double ns;
-		const char *what;
-	} counts[] = {{FOLD_TOTAL_minor_faults, CAUSE_PAGE_FAULTS, FAULT_NS, "page faults"},
-		      {FOLD_TOTAL_allocs, CAUSE_ALLOCATION, ALLOCATION_NS, "allocations"},
-		      {FOLD_TOTAL_cpu_wait_ns, CAUSE_CPU_WAIT, 1, NULL}};
 	/* The excess is of the calls that it was last in; the counts are of the whole run. */
 	double all_ns = excess_ns * (double)job->n_collectives / (double)job->n_ranks /
 			(double)(straggler->compared ? straggler->compared : 1);
 	double best = LEAST_EXPLAINED;
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-		double others = median_total(job, straggler->rank, counts[i].total);
-		char own[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES];
+		const struct count *count = &counts[i];
+		double others = median_total(job, straggler->rank, count->total), explained;
 		uint64_t value;
 
-		if (others < 0 || !torsh_job_total(job, straggler->rank, counts[i].total, &value) ||
-		    (double)value < LEAST_RATIO * others ||
-		    ((double)value - others) * counts[i].ns < best * all_ns)
+		if (others < 0 || !torsh_job_total(job, straggler->rank, count->total, &value) ||
+		    (double)value < LEAST_RATIO * others)
 			continue;
-		best = ((double)value - others) * counts[i].ns / all_ns;
-		kind = counts[i].kind;
+		explained = ((double)value - others) * count->ns / all_ns;
+		if (explained < (kind == CAUSE_CPU_WAIT ? LEAST_EXPLAINED : best))
+			continue;
+		best = explained;
+		kind = count->kind;
 		free(*evidence);
-		*evidence =
-			counts[i].total == FOLD_TOTAL_cpu_wait_ns
-				? torsh_need_text("runnable without a CPU for %s instead of %s in "
-						  "the whole run",
-						  torsh_size_duration(value, own),
-						  torsh_size_duration((uint64_t)others, other))
-				: torsh_need_text("%s %s instead of %s in the whole run",
-						  torsh_size_grouped(value, own), counts[i].what,
-						  torsh_size_grouped((uint64_t)others, other));
+		*evidence = count_text(job, straggler->rank, count, value, (uint64_t)others);
 	}
 	return kind;
 }

@@ -190,6 +190,8 @@ static void see_activity(void *context, const struct device_activity *activity)
 	struct passing *passing = context;
 	const struct activity_record *record = &activity->record;
 
+	if (record->device < PASS_DEVICES_MAX)
+		passing->pass->sums.activities[record->device]++;
 	if (!record->is_timed)
 		return;
 	if (activity->cause.own && record->what == DEVICE_KERNEL)

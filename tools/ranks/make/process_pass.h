@@ -12,7 +12,10 @@
 #include "tools/timeline/phase_lanes.h"
 #include "tools/timeline/prepass/prepass.h"
 
+#define PASS_DEVICES_MAX 64u
+
 struct pass_sums {
+	uint64_t activities[PASS_DEVICES_MAX]; /* by the number of their device */
 	uint64_t operators, gc_ns, gc_runs, tensor_peak_bytes;
 	uint64_t device_used_bytes, device_capacity_bytes; /* of the fullest report; 0: none */
 };

@@ -131,6 +131,11 @@ static void add_totals(Torsh__FoldRank *row, const struct recorded_process *proc
 	put_total(row, FOLD_TOTAL_major_faults, usage->is_there, usage->major_faults);
 	put_total(row, FOLD_TOTAL_oversubscribed_ns, usage->is_there, usage->oversubscribed_ns);
 	put_total(row, FOLD_TOTAL_cpu_wait_ns, usage->has_cpu_wait, usage->cpu_wait_ns);
+	put_total(row, FOLD_TOTAL_cpu_throttled_ns, usage->has_throttling, usage->cpu_throttled_ns);
+	put_total(row, FOLD_TOTAL_cpu_throttled_periods, usage->has_throttling,
+		  usage->cpu_throttled_periods);
+	put_total(row, FOLD_TOTAL_cpu_periods, usage->has_throttling, usage->cpu_periods);
+	put_total(row, FOLD_TOTAL_cpu_stolen_ns, usage->has_cpu_stolen, usage->cpu_stolen_ns);
 	put_total(row, FOLD_TOTAL_rss_peak_bytes, process->has_rss_peak, process->rss_peak_bytes);
 	put_total(row, FOLD_TOTAL_tensor_peak_bytes, sums->tensor_peak_bytes > 0,
 		  sums->tensor_peak_bytes);
@@ -181,6 +186,21 @@ static void add_paths(Torsh__FoldRank *row, const struct fold *fold)
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
+/* Returns the name of the device with most activities; NULL: there were none. */
+static const char *find_device(const struct recorded_process *process,
+			       const struct prepass_process *prepass, const struct pass_sums *sums)
+{
+	const struct event_device *device;
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i < PASS_DEVICES_MAX; i++) {
+		if (sums->activities[i] > sums->activities[most])
+			most = i;
+	}
+	device = sums->activities[most] ? torsh_device_list_find(&prepass->devices, most) : NULL;
+	return device ? torsh_timeline_label(process, device->name) : NULL;
+}
+
 static void identify(Torsh__FoldRank *row, const struct recording *recording,
 		     const struct recorded_process *process, const struct prepass_process *prepass)
 {
@@ -203,11 +223,14 @@ Torsh__FoldRank *torsh_rank_row(struct fold *fold, const struct recording *recor
 	Torsh__FoldRank *row = torsh_need(malloc(sizeof(*row)));
 	struct rank_samples samples = {
 		.row = row, .fold = fold, .last_issued_ns = process->start_ns};
+	const char *device;
 
 	torsh__fold_rank__init(row);
 	row->n_totals = N_FOLD_TOTALS;
 	row->totals = torsh_need_items(NULL, 0, N_FOLD_TOTALS, sizeof(*row->totals));
 	identify(row, recording, process, prepass);
+	device = find_device(process, prepass, &pass->sums);
+	row->device = device ? torsh_need(strdup(device)) : NULL;
 	torsh_rank_clocks(row, recording);
 	add_steps(row, process, pass);
 	add_paths(row, fold);

@@ -6,7 +6,8 @@
 
 #include "tools/base/containers/array.h"
 
-const char *const torsh_collective_kind_names[] = {"collective", "send", "receive"};
+const char *const torsh_collective_kind_names[] = {"collective", "send", "receive", "put",  "get",
+						   "update",	 "sync", "read",    "write"};
 
 struct call_key {
 	uint32_t process, number;
@@ -89,7 +90,7 @@ static void add_call(struct collective_calls *calls, const struct recorded_proce
 	struct collective_call *call;
 	const struct process_group *group;
 
-	if (begun->kind > COLLECTIVE_RECEIVE)
+	if (begun->kind >= N_COLLECTIVE_KINDS)
 		return;
 	calls->items =
 		torsh_array_reserve(calls->items, calls->n, &calls->n_room, sizeof(*calls->items));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/budget/memory_limit.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +26,6 @@ static const struct version versions[] = {
 	{{"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes"},
 	{{"memory.max", "memory.high"}, "memory.current"},
 };
-
-static int open_file(const char *folder, const char *name)
-{
-	char path[PATH_MAX];
-
-	if (!name || snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
-		return -1;
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
 
 /* Read the number in a file; returns MEMORY_NO_LIMIT if there is none. */
 static uint64_t read_number(int fd)
@@ -64,194 +53,34 @@ static void close_group(const struct memory_limit_group *group)
 	}
 }
 
-static void add_opened(struct memory_limit *memory, const struct memory_limit_group *group)
+static void add_group(struct memory_limit *memory, const struct control_group *of)
 {
-	if (memory->n_groups < MEMORY_LIMIT_GROUPS_MAX)
-		memory->groups[memory->n_groups++] = *group;
-	else
-		close_group(group);
-}
-
-static void add_group(struct memory_limit *memory, const char *folder,
-		      const struct version *version)
-{
+	const struct version *version = &versions[!of->is_first];
 	struct memory_limit_group group = {
-		.limit_fds = {open_file(folder, version->limits[0]),
-			      open_file(folder, version->limits[1])},
-		.usage_fd = open_file(folder, version->usage),
-		.stat_fd = open_file(folder, "memory.stat"),
-		.is_first = version == versions,
+		.limit_fds = {torsh_control_group_open(of, version->limits[0]),
+			      torsh_control_group_open(of, version->limits[1])},
+		.usage_fd = torsh_control_group_open(of, version->usage),
+		.stat_fd = torsh_control_group_open(of, "memory.stat"),
+		.is_first = of->is_first,
 	};
 
 	if (group.limit_fds[0] >= 0 && group.usage_fd >= 0)
-		add_opened(memory, &group);
+		memory->groups[memory->n_groups++] = group;
 	else
 		close_group(&group);
 }
 
-/* The path of the group's folder below the mount point, then the paths of its ancestors. */
-static void add_groups(struct memory_limit *memory, const char *mount, const char *path,
-		       const struct version *version)
-{
-	char folder[PATH_MAX];
-	size_t n_mount = strlen(mount);
-	char *slash;
-
-	if (snprintf(folder, sizeof(folder), "%s%s", mount, path) >= (int)sizeof(folder))
-		return;
-	for (;;) {
-		add_group(memory, folder, version);
-		slash = strrchr(folder, '/');
-		if (!slash || (size_t)(slash - folder) < n_mount)
-			return;
-		*slash = '\0';
-	}
-}
-
-/* Open a file of this process below /proc; returns NULL if it does not exist. */
-static FILE *open_own(const char *root, const char *name)
-{
-	char path[PATH_MAX];
-
-	return snprintf(path, sizeof(path), "%s/proc/self/%s", root, name) < (int)sizeof(path)
-		       ? fopen(path, "re")
-		       : NULL;
-}
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *at = list; (at = strstr(at, word)); at += n) {
-		if ((at == list || at[-1] == ',') && (!at[n] || at[n] == ',' || at[n] == '\n'))
-			return true;
-	}
-	return false;
-}
-
-/* The kernel escapes spaces, tabs, newlines and backslashes in paths as three octal digits. */
-static void unescape(char *path)
-{
-	char *to = path;
-
-	for (const char *from = path; *from; to++) {
-		unsigned byte;
-
-		if (*from == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
-			*to = (char)byte;
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
-/*
- * Parse a mountinfo line such as "36 35 98:0 /root /mount/point rw,noatime master:1 - type source
- * options". Returns false if the mount belongs to the other cgroup version.
- */
-static bool parse_mount(const char *line, bool is_first, char *root, char *mount)
-{
-	const char *rest = strstr(line, " - ");
-	char type[32], options[256];
-
-	if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
-	    sscanf(rest, " - %31s %*s %255s", type, options) != 2)
-		return false;
-	unescape(root);
-	unescape(mount);
-	return is_first ? !strcmp(type, "cgroup") && has_word(options, "memory")
-			: !strcmp(type, "cgroup2");
-}
-
-static bool is_above(const char *path)
-{
-	return !strncmp(path, "/..", 3) && (path[3] == '/' || !path[3]);
-}
-
-/*
- * Returns the part of the group's path below the root of a mount, or NULL if it is not below it.
- * Both paths start with one "/.." per level above the root of this process's cgroup namespace. If
- * the mount's root is above that root, the names of the groups in between are unknown and only the
- * mount's own group is found.
- */
-static const char *path_below(const char *root, const char *path)
-{
-	size_t n;
-
-	for (; is_above(root) && is_above(path); root += 3)
-		path += 3;
-	if (is_above(root)) {
-		while (is_above(root))
-			root += 3;
-		return *root ? NULL : "";
-	}
-	n = strcmp(root, "/") ? strlen(root) : 0;
-	if (is_above(path) || strncmp(path, root, n) || (path[n] && path[n] != '/'))
-		return NULL;
-	return strcmp(path + n, "/") ? path + n : "";
-}
-
-/* Keep the longer of two lists of the same groups, as seen through two mounts. */
-static void keep_more(struct memory_limit *best, struct memory_limit *found)
-{
-	struct memory_limit less = found->n_groups > best->n_groups ? *best : *found;
-
-	if (found->n_groups > best->n_groups)
-		*best = *found;
-	torsh_memory_limit_close(&less);
-}
-
-/*
- * path is the group's path as the kernel reports it. Several mounts may show parts of the
- * hierarchy, and later mounts may hide earlier ones: use the mount that shows the most groups.
- */
-static void add_mounted(struct memory_limit *memory, const char *root, const char *path,
-			bool is_first)
-{
-	char *line = NULL, mount_root[PATH_MAX], mount[PATH_MAX], folder[PATH_MAX];
-	struct memory_limit best = {0};
-	size_t n_line = 0;
-	FILE *mounts = open_own(root, "mountinfo");
-
-	while (mounts && getline(&line, &n_line, mounts) > 0) {
-		const char *below = parse_mount(line, is_first, mount_root, mount)
-					    ? path_below(mount_root, path)
-					    : NULL;
-		struct memory_limit found = {0};
-
-		if (!below ||
-		    snprintf(folder, sizeof(folder), "%s%s", root, mount) >= (int)sizeof(folder))
-			continue;
-		add_groups(&found, folder, below, &versions[!is_first]);
-		keep_more(&best, &found);
-	}
-	for (uint32_t i = 0; i < best.n_groups; i++)
-		add_opened(memory, &best.groups[i]);
-	free(line);
-	if (mounts)
-		fclose(mounts);
-}
-
 void torsh_memory_limit_open(struct memory_limit *memory, const char *root)
 {
-	char *line = NULL, controllers[256], path[PATH_MAX];
-	size_t n_line = 0;
-	FILE *groups = open_own(root, "cgroup");
+	const struct control_group_kind kind = {"memory", versions[0].limits[0],
+						versions[1].limits[0]};
+	struct control_groups groups;
 
 	*memory = (struct memory_limit){0};
-	/* Parse "4:memory:/a/b" (version 1) or "0::/a/b" (version 2). */
-	while (groups && getline(&line, &n_line, groups) > 0) {
-		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 &&
-		    has_word(controllers, "memory"))
-			add_mounted(memory, root, path, true);
-		else if (sscanf(line, "0::%4095[^\n]", path) == 1)
-			add_mounted(memory, root, path, false);
-	}
-	free(line);
-	if (groups)
-		fclose(groups);
+	torsh_control_groups_find(&groups, root, 0, &kind);
+	for (uint32_t i = 0; i < groups.n; i++)
+		add_group(memory, &groups.groups[i]);
+	torsh_control_groups_free(&groups);
 }
 
 void torsh_memory_limit_close(struct memory_limit *memory)

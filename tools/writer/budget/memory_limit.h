@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEMORY_LIMIT_GROUPS_MAX 16u
+#include "tools/writer/budget/control_groups.h"
+
 #define MEMORY_NO_LIMIT UINT64_MAX
 
 struct memory_limit_group {
@@ -22,7 +23,7 @@ struct memory_limit_group {
 
 struct memory_limit {
 	/* groups that have a limit or may get one */
-	struct memory_limit_group groups[MEMORY_LIMIT_GROUPS_MAX];
+	struct memory_limit_group groups[CONTROL_GROUPS_MAX];
 	uint32_t n_groups;
 };
 

@@ -82,6 +82,7 @@ void torsh_target_destroy(struct target *target)
 	free(target->consumers);
 	torsh_memory_windows_destroy(&target->windows);
 	torsh_rows_state_destroy(target->rows);
+	torsh_process_usage_free(&target->usage);
 	free(target->lsan->suppressions);
 	free(target->lsan);
 	free(target);

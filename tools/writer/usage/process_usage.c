@@ -8,32 +8,15 @@
 
 #include "tools/writer/input/process_info.h"
 
-#define CPUS_EVERY_NS 1000000000u /* between two counts of the CPUs, which open two files */
+#define CPUS_EVERY_NS 1000000000u /* between two looks at the CPUs, which open some files */
 #define SAMPLE_NS_MAX 1000000000u /* what one sample may stand for */
 #define NS_PER_THREAD \
 	4000000u /* between samples of threads: at 10 us a thread, a quarter percent */
 
-/*
- * The CPUs that cgroup 2 leaves to a container, whose own group is the root there; 0: no limit, or
- * unknown.
- */
-static uint32_t quota_cpus(void)
-{
-	FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
-	unsigned long long quota = 0, period = 0;
-	int n;
-
-	if (!file)
-		return 0;
-	n = fscanf(file, "%llu %llu", &quota, &period);
-	fclose(file);
-	return n == 2 && period ? (uint32_t)((quota + period - 1) / period) : 0;
-}
-
-static uint32_t count_cpus(const struct process_status *status)
+static uint32_t count_cpus(const struct process_status *status, const struct cpu_supply *supply)
 {
 	long n_online = sysconf(_SC_NPROCESSORS_ONLN);
-	uint32_t n = status->n_cpus, quota = quota_cpus();
+	uint32_t n = status->n_cpus, quota = torsh_cpu_supply_quota(supply);
 
 	if (n_online > 0 && n > (uint32_t)n_online)
 		n = (uint32_t)n_online;
@@ -77,6 +60,20 @@ static void sample_threads(struct process_usage *usage, pid_t pid, uint32_t n_th
 	usage->runnable_ns += ns * n_runnable;
 }
 
+static void sample_cpus(struct process_usage *usage, pid_t pid, const struct process_status *status,
+			uint64_t now_ns)
+{
+	cpu_set_t cpus;
+
+	if (usage->n_cpus && now_ns - usage->cpus_ns < CPUS_EVERY_NS)
+		return;
+	if (sched_getaffinity(pid, sizeof(cpus), &cpus))
+		CPU_ZERO(&cpus);
+	torsh_cpu_supply_sample(&usage->supply, "", pid, &cpus);
+	usage->n_cpus = count_cpus(status, &usage->supply);
+	usage->cpus_ns = now_ns;
+}
+
 static void sample_wait(struct process_usage *usage, pid_t pid, uint64_t now_ns)
 {
 	uint64_t wait;
@@ -102,10 +99,7 @@ void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat
 		(struct process_faults){.minor = counts.minor_faults, .major = counts.major_faults};
 	if (status->swap_bytes > usage->swap_peak_bytes)
 		usage->swap_peak_bytes = status->swap_bytes;
-	if (!usage->n_cpus || now_ns - usage->cpus_ns >= CPUS_EVERY_NS) {
-		usage->n_cpus = count_cpus(status);
-		usage->cpus_ns = now_ns;
-	}
+	sample_cpus(usage, pid, status, now_ns);
 	sample_threads(usage, pid, counts.n_threads, now_ns);
 	sample_wait(usage, pid, now_ns);
 }
@@ -137,6 +131,17 @@ void torsh_process_usage_exit(struct process_usage *usage, pid_t pid, int stat_f
 		return;
 	atomic_store_explicit(&usage->exit_minor, counts.minor_faults, memory_order_relaxed);
 	atomic_store_explicit(&usage->exit_major, counts.major_faults, memory_order_relaxed);
+}
+
+void torsh_process_usage_end(struct process_usage *usage)
+{
+	if (usage->is_sampled)
+		torsh_cpu_supply_end(&usage->supply, "");
+}
+
+void torsh_process_usage_free(struct process_usage *usage)
+{
+	torsh_cpu_supply_free(&usage->supply);
 }
 
 struct process_faults torsh_process_usage_faults(const struct process_usage *usage)

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tools/writer/usage/cpu_supply.h"
+
 struct process_status;
 
 /* Since the process was started. */
@@ -24,7 +26,8 @@ struct process_usage {
 	_Atomic uint64_t exit_minor, exit_major;
 	uint64_t swap_peak_bytes;
 	uint32_t n_cpus; /* that the process may use; 0: unknown */
-	uint64_t cpus_ns; /* when they were counted */
+	uint64_t cpus_ns; /* when they were counted, and the supply was sampled */
+	struct cpu_supply supply;
 	/*
 	 * that its threads waited for a CPU, and 1: at the start, at the last sample, at the exit;
 	 * 0: unknown
@@ -51,6 +54,12 @@ void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat
 
 /* Read the counts of a process that is about to end; called by the status reader's thread. */
 void torsh_process_usage_exit(struct process_usage *usage, pid_t pid, int stat_fd);
+
+/* Take the last sample of what outlives the process; called by the drain thread. */
+void torsh_process_usage_end(struct process_usage *usage);
+
+/* Free what the samples hold. */
+void torsh_process_usage_free(struct process_usage *usage);
 
 /* Whether it is known for how long its threads waited for a CPU since then, and how long, in ns. */
 bool torsh_process_usage_wait(const struct process_usage *usage, uint64_t *ns);

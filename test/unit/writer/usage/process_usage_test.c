@@ -87,6 +87,7 @@ static void time_with_more_threads_than_cpus_is_that_of_the_samples(void **state
 	torsh_process_usage_start(&usage, getpid(), stat_fd);
 	for (uint64_t i = 0; i <= 5; i++)
 		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS);
+	torsh_process_usage_free(&usage);
 	end_child(pid);
 	close(stat_fd);
 	close(status_fd);
@@ -108,6 +109,7 @@ static void as_many_threads_as_cpus_are_no_oversubscription(void **state)
 	torsh_process_usage_start(&usage, getpid(), stat_fd);
 	for (uint64_t i = 0; i <= 5; i++)
 		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS);
+	torsh_process_usage_free(&usage);
 	end_child(pid);
 	close(stat_fd);
 	assert_int_equal(usage.sampled_ns, 5 * INTERVAL_NS);
@@ -146,6 +148,7 @@ static void the_highest_swap_of_all_samples_counts(void **state)
 		assert_int_equal(status.rss_bytes, 4000u << 10);
 		torsh_process_usage_sample(&usage, getpid(), stat_fd, &status, 1 + i * INTERVAL_NS);
 	}
+	torsh_process_usage_free(&usage);
 	close(stat_fd);
 	assert_int_equal(usage.swap_peak_bytes, UINT64_C(70000) << 10);
 }

@@ -149,6 +149,13 @@ static void put_usage(Torsh__Process *row, struct rows_memory *memory, const str
 	ROWS_SET(row->usage, runnable_ns, usage->runnable_ns);
 	if (torsh_process_usage_wait(usage, &wait_ns))
 		ROWS_SET(row->usage, cpu_wait_ns, wait_ns);
+	if (usage->supply.has_throttling) {
+		ROWS_SET(row->usage, cpu_throttled_ns, usage->supply.throttling.ns);
+		ROWS_SET(row->usage, cpu_throttled_periods, usage->supply.throttling.throttled);
+		ROWS_SET(row->usage, cpu_periods, usage->supply.throttling.periods);
+	}
+	if (usage->supply.has_stolen)
+		ROWS_SET(row->usage, cpu_stolen_ns, usage->supply.stolen_ns);
 }
 
 static void put_counts(Torsh__Process *row, const struct target *target)

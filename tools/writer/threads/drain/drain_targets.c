@@ -138,6 +138,7 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 	torsh_unfollowed_leave(&drain->unfollowed_list, target);
 	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
 	torsh_process_state_end_samples(&target->state);
+	torsh_process_usage_end(&target->usage);
 	torsh_drain_note_clocks(drain, target);
 	write_final_rows(drain, target);
 	torsh_summary_add(&drain->summary, target);

@@ -58,9 +58,10 @@ function known(text) {
 
 function ranksPanel(job) {
 	const memory = new Map(job.memory.map((row) => [row.rank, row.peak_bytes]));
-	return panel("ranks", "Ranks", job.omitted_ranks ? `${count(job.omitted_ranks)} more are left out` : "on average of a step", table({rows: job.ranks, label: "ranks", sortBy: 3, first: 50, filterText: (rank) => `${rankText(rank.rank)} ${rank.host}`, columns: [
+	return panel("ranks", "Ranks", job.omitted_ranks ? `${count(job.omitted_ranks)} more are left out` : "on average of a step", table({rows: job.ranks, label: "ranks", sortBy: 4, first: 50, filterText: (rank) => `${rankText(rank.rank)} ${rank.host}`, columns: [
 		{title: "Rank", isText: true, value: (rank) => rank.rank, text: rankText},
 		{title: "Host", isText: true, value: (rank) => rank.host ?? ""},
+		{title: "Device", isText: true, isMinor: true, value: (rank) => rank.device ?? ""},
 		{title: "Step", value: ofStep("stepped_ns"), text: known(time)},
 		{title: "Exposed communication", value: ofStep("exposed_ns"), text: known(time), bar: true},
 		{title: "Communication", isMinor: true, value: ofStep("communication_ns"), text: known(time)},

@@ -9,12 +9,14 @@
 #include "shim/allocators/allocator_calls.h"
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
+#include "shim/nccl/nccl_api.h"
 
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
 	.child_starts = torsh_agent_restart_in_child,
 	.heap_starts = torsh_allocator_objects_start,
 	.mpi_starts = torsh_mpi_objects_start,
+	.nccl_starts = torsh_nccl_objects_start,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 	.python_runs = torsh_gc_watch,

@@ -12,6 +12,7 @@
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
 #include "shim/waits/wait_calls.h"
+#include "shim/nccl/nccl_api.h"
 
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
@@ -22,6 +23,7 @@ const struct callbacks torsh_callbacks = {
 	.mpi_starts = torsh_mpi_objects_start,
 	.waits_start = torsh_waits_objects_start,
 	.process_ends = torsh_waits_end,
+	.nccl_starts = torsh_nccl_objects_start,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 	.python_runs = torsh_gc_watch,

@@ -29,6 +29,8 @@ struct callbacks {
 	void (*waits_start)(void);
 	/* The process is about to end; threads may still run. */
 	void (*process_ends)(void);
+	/* The agent has started and NCCL is recorded. */
+	void (*nccl_starts)(void);
 	/* A stack passed through a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);
 	/*

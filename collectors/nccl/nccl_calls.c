@@ -37,7 +37,8 @@ static const char *protocol_name(uint8_t number)
 static const char *datatype_name(uint8_t number)
 {
 	NAME_OF(number, "ncclInt8", "ncclUint8", "ncclInt32", "ncclUint32", "ncclInt64",
-		"ncclUint64", "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16");
+		"ncclUint64", "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16",
+		"ncclFloat8e4m3", "ncclFloat8e5m2");
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -78,11 +79,23 @@ static void put_elements(struct event_nccl_call *call, const char *function, con
 
 #define NAMED(of) ((struct nccl_named){(of)->communicator_name, (of)->communicator_hash})
 
+static void put_by_call(const struct nccl_descriptor *from, struct event_nccl_call *call)
+{
+	call->sequence = from->call.sequence;
+	call->root = from->call.root;
+	call->stream = (uintptr_t)from->call.stream;
+	put_elements(call, from->call.function, datatype_name(from->call.datatype),
+		     from->call.count);
+}
+
 static void put_collective(struct nccl_begin *begin, struct event_nccl_call *call)
 {
 	const struct nccl_descriptor *from = begin->descriptor;
 
 	switch (begin->version) {
+	case NCCL_BY_CALLS:
+		put_by_call(from, call);
+		return;
 	case 1:
 		PUT_COLLECTIVE(&from->collective_1);
 		put_elements(call, function_name(from->collective_1.function),
@@ -112,6 +125,10 @@ static void put_message(struct nccl_begin *begin, struct event_nccl_call *call)
 	const struct nccl_descriptor *from = begin->descriptor;
 
 	switch (begin->version) {
+	case NCCL_BY_CALLS:
+		call->peer = (uint32_t)from->call.peer + 1;
+		put_by_call(from, call);
+		return;
 	case 1:
 		call->peer = (uint32_t)from->message_1.peer + 1;
 		put_elements(call, function_name(from->message_1.function),

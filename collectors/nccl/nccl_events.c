@@ -108,6 +108,12 @@ static uint32_t label(const char *text)
 	return text ? torsh_label(text, strlen(text)) : 0;
 }
 
+/* Whether the communicator is described with each call instead of once. */
+static bool names_communicators(uint32_t version)
+{
+	return version != NCCL_BY_CALLS && version < 4;
+}
+
 uint64_t torsh_nccl_made(const struct nccl_start *start)
 {
 	struct producer *producer = torsh_producer_enter();
@@ -116,7 +122,7 @@ uint64_t torsh_nccl_made(const struct nccl_start *start)
 		.hash = start->hash,
 		.n_nodes = (uint32_t)start->n_nodes,
 		.n_ranks = (uint32_t)start->n_ranks,
-		.rank = start->version < 4 ? 0 : (uint32_t)start->rank + 1,
+		.rank = names_communicators(start->version) ? 0 : (uint32_t)start->rank + 1,
 		.version = start->version,
 	};
 	uint32_t place = 0, none;
@@ -132,7 +138,7 @@ uint64_t torsh_nccl_made(const struct nccl_start *start)
 		if (!atomic_compare_exchange_strong(&communicator->number, &none, event.number))
 			continue;
 		communicator->event = event;
-		communicator->has_hash = start->version >= 4;
+		communicator->has_hash = !names_communicators(start->version);
 		break;
 	}
 	if (producer) {
@@ -279,7 +285,7 @@ static void note_old_nccl(void)
 	*(void **)&get_version = torsh_objects_find_in("libnccl.so", "ncclGetVersion");
 	if (get_version && !get_version(&version) && version < 22300)
 		torsh_nccl_note("NCCL: this version, older than 2.23, has no interface for "
-				"profilers: its collectives are recorded as kernels only");
+				"profilers: calls of its functions are recorded, and its kernels");
 }
 
 static void at_exit(int status, void *unused)

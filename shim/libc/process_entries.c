@@ -20,8 +20,8 @@
 #include "shim/allocators/operators_new.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
+#include "shim/loader/rebinding.h"
 #include "shim/loader/unloading.h"
-#include "shim/mpi/mpi.h"
 #include "shim/ranges/ranges.h"
 #include "shim/waits/wait_calls.h"
 
@@ -285,7 +285,7 @@ EXPORT void *dlopen(const char *path, int mode)
 		torsh_process_loading_allocator(path);
 	torsh_torch_loading(path);
 	torsh_python_loading();
-	torsh_mpi_loading();
+	torsh_rebinding_loading();
 	torsh_waits_loading();
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }

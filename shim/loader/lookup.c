@@ -11,6 +11,7 @@
 #include "shim/mpi/mpi.h"
 #include "shim/nccl/nccl.h"
 #include "shim/waits/wait_calls.h"
+#include "shim/nccl/nccl_api.h"
 
 static bool is_interposed(const char *name, const void *caller)
 {
@@ -35,9 +36,10 @@ static void *instead(const char *name, void *found)
 }
 
 /*
- * Allocators' own functions and MPI's are interposed in look-ups by name, too; and the objects that
- * a dlopen brought are checked here, because most programs call dlsym after it. The return address
- * identifies the calling object: look-ups of other names, and with RTLD_NEXT, must be tail calls.
+ * Functions of allocators, MPI and NCCL are interposed in look-ups by name, too; and the objects
+ * that a dlopen brought are checked here, because most programs call dlsym after it. The return
+ * address identifies the calling object: look-ups of other names, and with RTLD_NEXT, must be tail
+ * calls.
  */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 {
@@ -57,8 +59,14 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 		if (handle != RTLD_NEXT && torsh_mpi_has(name))
 			return torsh_mpi_instead(name, next(handle, name));
 	}
+	if (__builtin_expect(torsh_nccl_objects_on, 0)) {
+		torsh_nccl_objects_recheck();
+		if (handle != RTLD_NEXT && torsh_nccl_api_has(name))
+			return torsh_nccl_api_instead(name, next(handle, name));
+	}
 	if (__builtin_expect(is_plugin(name), 0) && handle != RTLD_NEXT)
-		return torsh_nccl_instead(name, handle, next(handle, name));
+		return torsh_nccl_instead(name, handle, next(handle, name),
+					  __builtin_return_address(0));
 	if (__builtin_expect(is_interposed(name, __builtin_return_address(0)), 0)) {
 		if (handle != RTLD_NEXT)
 			return instead(name, next(handle, name));

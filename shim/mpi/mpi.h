@@ -256,9 +256,6 @@ void torsh_mpi_objects_start(void);
 
 extern bool torsh_mpi_objects_on;
 
-/* A library is about to be opened. */
-void torsh_mpi_loading(void);
-
 /* Interpose the functions in objects that were opened since. Takes the loader's lock. */
 void torsh_mpi_objects_recheck(void);
 

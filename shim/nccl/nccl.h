@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define NCCL_VERSIONS 6u /* interfaces are numbered from 1 */
+#define NCCL_BY_CALLS 0u /* no interface: calls of NCCL's functions, shim/nccl/nccl_api.h */
 
 /* Types of events: bits of an activation mask. Interfaces before 5 report the first 6 to 8. */
 enum nccl_type {
@@ -42,6 +43,14 @@ struct nccl_descriptor {
 	void *parent;
 	int rank;
 	union {
+		struct {
+			const char *function; /* NCCL's word for it */
+			void *stream;
+			uint64_t sequence; /* COLLECTIVE_NO_SEQUENCE: of a message */
+			size_t count;
+			int root, peer;
+			uint8_t datatype;
+		} call; /* of NCCL_BY_CALLS */
 		struct {
 			const char *communicator_name;
 			uint64_t communicator_hash, sequence;
@@ -250,17 +259,19 @@ struct nccl_start {
 
 static inline uint32_t nccl_type_of(uint32_t version, const struct nccl_descriptor *descriptor)
 {
-	return version < 5 ? descriptor->type.narrow : (uint32_t)descriptor->type.wide;
+	bool is_narrow = version != NCCL_BY_CALLS && version < 5;
+
+	return is_narrow ? descriptor->type.narrow : (uint32_t)descriptor->type.wide;
 }
 
 /* Whether the name is that of a table of plugins. */
 bool torsh_nccl_has(const char *name);
 
 /*
- * What a look-up of such a name in handle returns instead of what it found: the agent's table,
- * which calls through to the plugin's, or what would be found without the agent.
+ * What a look-up of such a name in handle, by code at caller, returns instead of what it found: the
+ * agent's table, which calls through to the plugin's, or what would be found without the agent.
  */
-void *torsh_nccl_instead(const char *name, void *handle, void *found);
+void *torsh_nccl_instead(const char *name, void *handle, void *found, const void *caller);
 
 /*
  * The other plugin (shim/nccl/nccl_chain.c): it gets the calls that it would get alone, with its

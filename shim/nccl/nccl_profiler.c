@@ -15,6 +15,7 @@
 #include "shim/loader/objects.h"
 #include "shim/loader/symbol.h"
 #include "shim/nccl/nccl.h"
+#include "shim/nccl/nccl_api.h"
 
 #define SYMBOL "ncclProfiler_v"
 #define SYMBOL_BYTES (sizeof(SYMBOL) - 1)
@@ -214,7 +215,7 @@ static struct nccl_plugin *insert(uint32_t version, struct nccl_plugin *other)
 	return tables[version];
 }
 
-void *torsh_nccl_instead(const char *name, void *handle, void *found)
+void *torsh_nccl_instead(const char *name, void *handle, void *found, const void *caller)
 {
 	uint32_t version = (uint32_t)(name[SYMBOL_BYTES] - '0');
 	bool is_wanted = torsh_nccl_mask() != 0, is_own = found == tables[version];
@@ -230,5 +231,6 @@ void *torsh_nccl_instead(const char *name, void *handle, void *found)
 	/* An older table of the other plugin is asked for next, so that it gets what it expects. */
 	if (is_own && !other && version > 1 && is_own_handle(handle) && default_plugin())
 		return NULL;
+	torsh_nccl_add_reporter(caller);
 	return insert(version, other);
 }

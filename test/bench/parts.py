@@ -53,6 +53,7 @@ PARTS = {
     "readers": readers.sections,
     "exports": timelines.sections,
     "traces": traces.sections,
+    "merge": traces.merge_sections,
 }
 CHANGED = " with changes"  # what follows the commit's id where files differ from it
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Traces of PyTorch's profiler, of several ranks: torsh ranks --from-chrome beside HolisticTraceAnalysis on the same files."""
+"""
+Many ranks. Traces of PyTorch's profiler: torsh ranks --from-chrome beside HolisticTraceAnalysis on the same files. Folds of a job
+of 16,384 ranks, made from one rank's with noise: torsh merge.
+"""
 
 import json
 import os
@@ -11,11 +14,13 @@ import sys
 import time
 
 from results import cell, table
-from runs import ROOT, TORSH, WORK, Options, progress, scaled
+from runs import BUILD, ROOT, TORSH, WORK, Options, progress, scaled
 
 RANKS, STEPS, KERNELS = 2, 5, 6000  # kernels of a step of a rank
 OURS, THEIRS = "torsh ranks --from-chrome", "HolisticTraceAnalysis"
 TIMES_FASTER, TIMES_LESS = 50, 20
+MANY_RANKS, OPERATORS = 16384, 202  # of one job; operators of the rank that all are made from
+MERGE_S, MERGE_MIB = 60, 1024
 HTA = """
 import json, logging, sys
 logging.disable(logging.CRITICAL)
@@ -117,3 +122,34 @@ def sections(_machine, verdicts):
     shutil.rmtree(folder)
     heading = f"## Traces of PyTorch's profiler: {RANKS} ranks, {n_events} events, {mib:.0f} MiB of gzip"
     return [heading, "", "Memory of HTA: it and its processes, shared pages divided.", ""] + table(["", "s", "CPU s", "MiB of memory"], rows)
+
+
+def make_folds(n):
+    """A folder with the folds of so many ranks, and MiB of them."""
+    folder = WORK / "folds"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "all").mkdir(parents=True)
+    run = subprocess.run
+    run([BUILD / "test/synthetic", folder / "one.torsh", str(OPERATORS), "2"], check=True, stdout=subprocess.DEVNULL)
+    run([TORSH, "fold", folder / "one.torsh", "--rank", "0", "-o", folder / "one.fold"], check=True)
+    run([BUILD / "test/fold_synthesis", folder / "one.fold", str(n), folder / "all"], check=True)
+    return folder, sum(path.stat().st_size for path in (folder / "all").iterdir()) / 1048576
+
+
+def merge_sections(_machine, verdicts):
+    n, rows = scaled(MANY_RANKS), []
+    folder, mib = make_folds(n)
+    progress(f"made folds of {n} ranks")
+    for jobs in (1, 2):
+        seconds, cpu, memory, _ = measure([TORSH, "merge", folder / "all", "-j", jobs, "-o", folder / f"merged-{jobs}"])
+        rows.append([f"torsh merge -j {jobs}", cell(seconds, "{:.1f}"), cell(cpu, "{:.1f}"), cell(memory, "{:.0f}")])
+    merged = [(folder / f"merged-{jobs}").read_bytes() for jobs in (1, 2)]
+    # CPU seconds of two processes on two cores: what others do there doesn't count.
+    verdicts.at_most(f"merge of {n} ranks on two cores", MERGE_S, cpu / 2, "s", "{:.1f}", note="CPU time / 2")
+    verdicts.at_most("memory of that", MERGE_MIB, memory, "MiB", "{:.0f}")
+    verdicts.add("both make the same bytes", "yes", "yes" if merged[0] == merged[1] else "no", merged[0] == merged[1])
+    seconds, cpu, memory, _ = measure([TORSH, "ranks", folder / "merged-2", "--json"])
+    rows.append(["torsh ranks of the merged fold", cell(seconds, "{:.1f}"), cell(cpu, "{:.1f}"), cell(memory, "{:.0f}")])
+    shutil.rmtree(folder)
+    heading = f"## Folds of a job of {n} ranks: {mib:.0f} MiB, merged {len(merged[0]) / 1048576:.0f} MiB"
+    return [heading, "", "Memory of all its processes, shared pages divided.", ""] + table(["", "s", "CPU s", "MiB of memory"], rows)

@@ -170,6 +170,31 @@ def the_page_of_equal_ranks_shows_what_the_report_has():
 
 @case
 @needs("torch")
+def a_rank_that_runs_other_operators_is_an_outlier():
+    report, output, _ = trained(4, "more_compute")
+    outlier, = report["outliers"]
+    expect_equal((outlier["rank"], report["outliers_reason"]), (LATE, None), "the outlier")
+    most = outlier["differences"][0]
+    expect_equal((most["kind"], most["path"].split(" > ")[-1]), ("more calls", "aten::mm"), "what it does otherwise")
+    # One product a step is the backward pass's on each rank.
+    expect_equal(most["others_calls"], STEPS, "calls of the others")
+    assert most["calls"] > 10 * STEPS and most["step_ns"] > most["others_step_ns"], most
+    text = torsh("ranks", output)
+    assert f"rank {LATE}: " in text and "more calls: aten::mm" in text, text
+
+
+@case
+@needs("torch")
+def equal_ranks_have_no_outlier():
+    report, _, _ = trained(4)
+    expect_equal((report["outliers"], report["outliers_reason"]), ([], None), "outliers")
+    report, _, _ = trained(2)
+    expect_equal(report["outliers"], None, "outliers of two ranks")
+    assert "three ranks" in report["outliers_reason"], report["outliers_reason"]
+
+
+@case
+@needs("torch")
 def folds_of_ranks_merge_to_the_fold_of_the_recording():
     _, output, _ = trained(4)
     folder = scratch("folds")

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/log/log.h"
 #include "test/simcuda/engine/work.h"
 #include "test/simcuda/nccl/profiler.h"
 
@@ -22,6 +23,7 @@ struct communicator {
 	int n_ranks, rank, device;
 	CUdeviceptr buffers; /* 0: none */
 	struct profiler *profiler; /* NULL: none */
+	unsigned number; /* in the log */
 };
 
 static struct communicator *communicator_of(ncclComm_t comm)
@@ -76,6 +78,7 @@ static uint64_t hash_of(const ncclUniqueId *id)
 static ncclResult_t create(ncclComm_t *comm, int n_ranks, const ncclUniqueId *id, int rank,
 			   const char *name)
 {
+	static _Atomic unsigned last_number;
 	struct communicator *communicator;
 	CUdevice device;
 
@@ -84,12 +87,15 @@ static ncclResult_t create(ncclComm_t *comm, int n_ranks, const ncclUniqueId *id
 	if (current_device(&device))
 		return ncclUnhandledCudaError;
 	communicator = malloc(sizeof(*communicator));
-	*communicator = (struct communicator){n_ranks, rank, device, 0, NULL};
+	*communicator = (struct communicator){n_ranks, rank, device, 0, NULL, ++last_number};
 	if (sim_config()->workspace_bytes &&
 	    cuMemAlloc(&communicator->buffers, sim_config()->workspace_bytes)) {
 		free(communicator);
 		return ncclUnhandledCudaError;
 	}
+	sim_log("{\"kind\":\"nccl\",\"what\":\"made\",\"communicator\":%u,\"hash\":%llu,"
+		"\"ranks\":%d,\"rank\":%d}",
+		communicator->number, (unsigned long long)hash_of(id), n_ranks, rank);
 	communicator->profiler = profiler_begin(name, hash_of(id), n_ranks, rank);
 	*comm = (ncclComm_t)communicator;
 	return ncclSuccess;
@@ -205,6 +211,11 @@ static void report(ncclComm_t comm, const char *function, const void *from, void
 
 	if (!comm)
 		return;
+	sim_log("{\"kind\":\"nccl\",\"what\":\"call\",\"communicator\":%u,\"function\":\"%s\","
+		"\"datatype\":\"%s\",\"count\":%zu,\"root\":%d,\"peer\":%d,\"stream\":%llu,"
+		"\"depth\":%d}",
+		communicator_of(comm)->number, function, profiler_type_name(type), count, root,
+		peer, (unsigned long long)(uintptr_t)stream, group_depth);
 	profiler_call(communicator_of(comm)->profiler, &call, group_depth);
 	if (!group_depth)
 		profiler_launch();

@@ -24,6 +24,9 @@ struct world {
 		enum fold_total total;
 		uint64_t all, late;
 	} counts[2];
+	uint64_t more_operators; /* of the late rank, in each step */
+	enum fold_total more_of; /* what the late rank has more of, in the whole run */
+	uint64_t total, late_total; /* others', its own; 0: not recorded */
 };
 
 static int64_t shown(const struct world *world, uint32_t rank, int64_t true_ns)
@@ -51,6 +54,8 @@ static void add_step(const struct world *world, Torsh__FoldRank **rows, uint32_t
 
 		if (world->late_ns && i == world->late_rank)
 			leads[world->late_by] += world->late_ns;
+		if (world->late_ns && i == world->late_rank)
+			leads[FOLD_LEAD_operators] += world->more_operators;
 		fixture_sample(rows[i], step, shown(world, i, entered[i]),
 			       (uint64_t)(shown(world, i, left) - shown(world, i, entered[i])),
 			       leads);
@@ -82,6 +87,9 @@ static struct job *read_world(const struct world *world, uint64_t *random)
 	for (uint32_t i = 0; i < world->n_ranks; i++) {
 		fixture_settle(rows[i]);
 		put_counts(world, rows[i], i);
+		if (world->total)
+			rows[i]->totals[world->more_of] =
+				1 + (i == world->late_rank ? world->late_total : world->total);
 		torsh_fold_write_rank(writer, rows[i]);
 		torsh_rank_row_free(rows[i]);
 	}
@@ -208,24 +216,39 @@ static void jobs_without_a_straggler_have_none(void **state)
 	assert_true(n <= 6);
 }
 
+/* Each cause in 20 jobs: what the late rank's time goes to, and what it has more of. */
 static void planted_stragglers_are_found_with_their_cause(void **state)
 {
 	static const struct {
 		enum fold_lead lead;
 		enum job_cause_kind kind;
-	} kinds[] = {{FOLD_LEAD_gc_ns, CAUSE_GC},
-		     {FOLD_LEAD_data_ns, CAUSE_DATA_LOADING},
-		     {FOLD_LEAD_compute_ns, CAUSE_SLOW_COMPUTE},
-		     {FOLD_LEAD_python_ns, CAUSE_PYTHON}};
+		uint64_t more_operators;
+		enum fold_total more_of;
+		uint64_t total, late_total;
+	} kinds[] = {
+		{FOLD_LEAD_gc_ns, CAUSE_GC, 0, 0, 0, 0},
+		{FOLD_LEAD_data_ns, CAUSE_DATA_LOADING, 0, 0, 0, 0},
+		{FOLD_LEAD_compute_ns, CAUSE_SLOW_COMPUTE, 0, 0, 0, 0},
+		{FOLD_LEAD_python_ns, CAUSE_PYTHON, 0, 0, 0, 0},
+		{FOLD_LEAD_compute_ns, CAUSE_MORE_COMPUTE, 50, 0, 0, 0},
+		{FOLD_LEAD_python_ns, CAUSE_PAGE_FAULTS, 0, FOLD_TOTAL_minor_faults, 1000, 100000},
+		{FOLD_LEAD_python_ns, CAUSE_ALLOCATION, 0, FOLD_TOTAL_allocs, 10000, 1000000},
+		{FOLD_LEAD_compute_ns, CAUSE_CPU_WAIT, 0, FOLD_TOTAL_cpu_wait_ns, STEP_NS,
+		 5 * (uint64_t)STEP_NS}};
+	const size_t n_kinds = sizeof(kinds) / sizeof(*kinds);
 	uint64_t random = 4;
 
 	(void)state;
-	for (size_t i = 0; i < 80; i++) {
+	for (size_t i = 0; i < 20 * n_kinds; i++) {
 		struct world world = {.n_ranks = 3 + (uint32_t)random_below(&random, 60),
 				      .n_steps = 30,
 				      .jitter_ns = STEP_NS / 50,
 				      .late_ns = STEP_NS / 8,
-				      .late_by = kinds[i % 4].lead};
+				      .late_by = kinds[i % n_kinds].lead,
+				      .more_operators = kinds[i % n_kinds].more_operators,
+				      .more_of = kinds[i % n_kinds].more_of,
+				      .total = kinds[i % n_kinds].total,
+				      .late_total = kinds[i % n_kinds].late_total};
 		struct job *job;
 
 		world.late_rank = (uint32_t)random_below(&random, world.n_ranks);
@@ -237,7 +260,29 @@ static void planted_stragglers_are_found_with_their_cause(void **state)
 		assert_true(fabs((double)job->stragglers[0].cost_ns / (world.n_steps - 1) -
 				 (double)world.late_ns) < STEP_NS / 50);
 		assert_int_equal(job->stragglers[0].n_causes, 1);
-		assert_int_equal(job->stragglers[0].causes[0].kind, kinds[i % 4].kind);
+		assert_int_equal(job->stragglers[0].causes[0].kind, kinds[i % n_kinds].kind);
+		torsh_job_free(job);
+	}
+}
+
+/* With all that could be a cause, and nobody late: 20 jobs for each, and not one straggler. */
+static void unequal_ranks_that_are_not_late_have_no_cause(void **state)
+{
+	static const enum fold_total totals[] = {FOLD_TOTAL_minor_faults, FOLD_TOTAL_allocs,
+						 FOLD_TOTAL_cpu_wait_ns};
+	uint64_t random = 6;
+
+	(void)state;
+	for (size_t i = 0; i < 60; i++) {
+		struct world world = {.n_ranks = 3 + (uint32_t)random_below(&random, 60),
+				      .n_steps = 30,
+				      .jitter_ns = STEP_NS / 50,
+				      .more_of = totals[i % 3],
+				      .total = 1000,
+				      .late_total = 10 * (uint64_t)STEP_NS};
+		struct job *job = read_world(&world, &random);
+
+		assert_int_equal(job->n_stragglers, 0);
 		torsh_job_free(job);
 	}
 }
@@ -312,6 +357,7 @@ int main(void)
 		cmocka_unit_test(jobs_without_a_straggler_have_none),
 		cmocka_unit_test(planted_stragglers_are_found_with_their_cause),
 		cmocka_unit_test(what_the_host_withholds_is_a_cause_if_it_explains_half),
+		cmocka_unit_test(unequal_ranks_that_are_not_late_have_no_cause),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -234,6 +234,7 @@ void torsh_ranks_put_json(struct json_writer *json, const struct ranks_view *vie
 	put_collectives(json, view);
 	put_imbalance(json, job);
 	put_stragglers(json, view);
+	torsh_ranks_outliers_json(json, view);
 	put_path(json, view);
 	put_memory(json, view);
 	if (view->traces)

@@ -328,6 +328,7 @@ void torsh_ranks_text(const struct ranks_view *view)
 	}
 	print_heading(view->job);
 	print_stragglers(view);
+	torsh_ranks_outliers_text(view);
 	print_ranks(view);
 	print_heat(view);
 	print_collectives(view);

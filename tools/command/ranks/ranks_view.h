@@ -77,4 +77,8 @@ struct ranks_phase {
 extern const struct ranks_phase torsh_ranks_phases[];
 extern const size_t torsh_ranks_n_phases;
 
+/* Print the ranks that do something else than the others: ranks_outliers.c. */
+void torsh_ranks_outliers_json(struct json_writer *json, const struct ranks_view *view);
+void torsh_ranks_outliers_text(const struct ranks_view *view);
+
 #endif

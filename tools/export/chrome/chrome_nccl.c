@@ -21,6 +21,7 @@ static void put_args(struct chrome *chrome, const struct nccl_span *span)
 		torsh_json_put_format(json, "Communicator", "%016" PRIx64,
 				      communicator->event.hash);
 		torsh_json_put_text(json, "Communicator name", communicator->name);
+		torsh_json_put_text(json, "Source", torsh_nccl_source_name(communicator));
 		torsh_json_put_known(json, "Rank", communicator->event.rank,
 				     communicator->event.rank - 1);
 	}

@@ -48,9 +48,10 @@
 	"  waits INTEGER, wait_begin_ns INTEGER, wait_ns INTEGER, -- by threads: how often, the first one, all together\n"                    \
 	"  failed INTEGER, algorithm TEXT, protocol TEXT, channels INTEGER, nccl_bytes INTEGER, -- the last four: as NCCL reports them\n"     \
 	"  PRIMARY KEY (process, number));\n"                                                                                                 \
-	"CREATE TABLE nccl_communicators ( -- of NCCL, as its profiler interface reports them (TORSH_PROFILER_ACTIVITIES=nccl)\n"             \
+	"CREATE TABLE nccl_communicators ( -- of NCCL (TORSH_PROFILER_ACTIVITIES=nccl)\n"                                                     \
 	"  process INTEGER, number INTEGER, hash TEXT, -- the same on all ranks; NULL: not reported\n"                                        \
-	"  name TEXT, nodes INTEGER, ranks INTEGER, rank INTEGER, interface INTEGER, PRIMARY KEY (process, number));\n"                       \
+	"  name TEXT, nodes INTEGER, ranks INTEGER, rank INTEGER, interface INTEGER, -- for profilers; 0: NCCL reports nothing by one\n"      \
+	"  source TEXT, -- plugin: NCCL reported it by that interface; calls: of its functions\n  PRIMARY KEY (process, number));\n"          \
 	"CREATE TABLE nccl_spans ( -- what NCCL did; a call ends when its work was handed over\n"                                             \
 	"  process INTEGER, number INTEGER, parent INTEGER, -- number of what it is part of\n"                                                \
 	"  communicator INTEGER, -- its number\n"                                                                                             \
@@ -84,7 +85,7 @@
 	STATEMENT(                                                                                                  \
 		COLLECTIVE_CALL,                                                                                    \
 		"collective_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-	STATEMENT(NCCL_COMMUNICATOR, "nccl_communicators VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                          \
+	STATEMENT(NCCL_COMMUNICATOR, "nccl_communicators VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")                       \
 	STATEMENT(                                                                                                  \
 		NCCL_SPAN,                                                                                          \
 		"nccl_spans VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")    \

@@ -57,6 +57,7 @@ static void insert_communicator(struct database *database,
 	torsh_database_known(database, event->n_ranks, event->n_ranks);
 	torsh_database_known(database, event->rank, event->rank - 1);
 	torsh_database_number(database, event->version);
+	torsh_database_word(database, torsh_nccl_source_name(communicator));
 	torsh_database_insert(database);
 }
 

@@ -260,7 +260,8 @@ static bool are_columns_equal(const Torsh__FoldRank *rank)
 			return false;
 	}
 	return rank->n_leads == rank->n_group * N_FOLD_LEADS && rank->n_path == rank->n_path_ns &&
-	       rank->n_phases % N_FOLD_PHASES == 0;
+	       (!rank->n_path_calls || rank->n_path == rank->n_path_calls) &&
+	       rank->n_path_calls == rank->n_path_step_ns && rank->n_phases % N_FOLD_PHASES == 0;
 }
 
 #define CLOCK_NS_MAX (INT64_C(1) << 61) /* sums of two fit */

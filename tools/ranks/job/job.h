@@ -131,6 +131,23 @@ struct job_path_rank {
 	uint64_t ns, calls;
 };
 
+/* A call path that a rank has otherwise than the other ranks. Values of others are medians. */
+struct job_difference {
+	uint32_t node; /* of the fold */
+	uint64_t calls, others_calls;
+	uint64_t step_ns, others_step_ns; /* a step bucket's, by the speed of the rank */
+	double share; /* of a rank's time in paths, by which it differs */
+};
+
+#define JOB_DIFFERENCES 8u
+
+struct job_outlier {
+	uint32_t rank; /* index */
+	double share; /* of all that differs */
+	struct job_difference differences[JOB_DIFFERENCES]; /* the largest first */
+	size_t n_differences;
+};
+
 struct job {
 	struct fold *fold; /* the shared tables */
 	struct hash_map text_of;
@@ -158,6 +175,9 @@ struct job {
 	size_t n_path;
 	struct job_straggler *stragglers; /* the costliest first */
 	size_t n_stragglers;
+	struct job_outlier *outliers; /* the most different first */
+	size_t n_outliers;
+	const char *no_outliers; /* why ranks' paths are not compared; NULL: they are */
 	struct job_bandwidth *bandwidths;
 	size_t n_bandwidths;
 };
@@ -185,6 +205,8 @@ void torsh_job_judge(struct job *job);
 void torsh_job_find_stragglers(struct job *job);
 /* Find the causes of one. */
 void torsh_job_find_causes(const struct job *job, struct job_straggler *straggler);
+/* Find the ranks whose paths differ from those of the others. */
+void torsh_job_find_outliers(struct job *job);
 /* Sum up bytes on the bus. */
 void torsh_job_measure_bandwidth(struct job *job);
 

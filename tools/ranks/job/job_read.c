@@ -120,6 +120,7 @@ struct job *torsh_job_read(const char *path, char *error, size_t n_error)
 	torsh_job_use_probes(job);
 	torsh_job_judge(job);
 	torsh_job_find_stragglers(job);
+	torsh_job_find_outliers(job);
 	torsh_job_measure_bandwidth(job);
 	return job;
 }
@@ -146,6 +147,7 @@ void torsh_job_free(struct job *job)
 	free(job->verdicts);
 	free(job->path);
 	free(job->stragglers);
+	free(job->outliers);
 	free(job->bandwidths);
 	free(job);
 }

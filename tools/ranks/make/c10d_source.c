@@ -116,8 +116,11 @@ void torsh_c10d_begin(struct c10d_source *source, const struct span *span, uint6
 		.entered_ns = span->start_ns,
 		.n_operators = n_operators,
 	};
+	added.is_message =
+		strncmp(added.name, "send", 4) == 0 || strncmp(added.name, "recv", 4) == 0;
 	if (torsh_collective_joins(added.name))
 		added.flags |= FOLD_SAMPLE_JOINS;
+	source->n_over_nccl += read.group->backend && strstr(read.group->backend, "nccl");
 	push_open(source, span, torsh_rank_collectives_add(source->all, &added), false);
 	add_pending(source, source->all->n - 1);
 }

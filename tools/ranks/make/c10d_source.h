@@ -26,6 +26,7 @@ struct c10d_source {
 	size_t n_open, open_room;
 	size_t *pending; /* collectives whose work has not begun, the oldest first */
 	size_t n_pending, pending_room;
+	size_t n_over_nccl; /* collectives so far */
 };
 
 /* Pass each begin of a span; n_operators: that the process called before. */

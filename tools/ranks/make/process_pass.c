@@ -154,10 +154,7 @@ static void see_event(void *context, const struct recorded_process *process,
 	(void)innermost;
 	torsh_device_join_event(passing->join, process, &event->event);
 	torsh_c10d_event(&passing->c10d, process, &event->event);
-	/* PyTorch's collectives have what NCCL does for them. */
-	if (!passing->c10d.read.groups.n)
-		torsh_nccl_source_event(&passing->nccl, process, event,
-					passing->pass->sums.operators);
+	torsh_nccl_source_event(&passing->nccl, process, event, passing->pass->sums.operators);
 	torsh_mpi_source_event(&passing->mpi, process, event, passing->pass->sums.operators);
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(passing, event);
@@ -179,10 +176,10 @@ static uint64_t own_launch(void *context, const struct recorded_process *process
 			   const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	struct passing *passing = context;
+	uint64_t of_c10d = torsh_c10d_launch(&passing->c10d, around);
 
 	(void)process;
-	(void)event;
-	return torsh_c10d_launch(&passing->c10d, around);
+	return of_c10d ? of_c10d : torsh_nccl_source_launch(&passing->nccl, event->thread);
 }
 
 static void see_activity(void *context, const struct device_activity *activity)
@@ -194,7 +191,9 @@ static void see_activity(void *context, const struct device_activity *activity)
 		passing->pass->sums.activities[record->device]++;
 	if (!record->is_timed)
 		return;
-	if (activity->cause.own && record->what == DEVICE_KERNEL)
+	if (torsh_nccl_source_made(activity->cause.own))
+		torsh_nccl_source_kernel(&passing->nccl, activity->cause.own, record);
+	else if (activity->cause.own && record->what == DEVICE_KERNEL)
 		torsh_c10d_kernel(&passing->c10d, activity->cause.own - 1, record);
 	else
 		torsh_busy_add(&passing->pass->kernels, record->begin_ns,
@@ -254,6 +253,7 @@ void torsh_process_pass(struct process_pass *pass, struct fold *fold, struct cal
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(passing.join);
 	torsh_phase_lanes_stop(&passing.lanes);
+	torsh_nccl_source_finish(&passing.nccl, passing.c10d.n_over_nccl);
 	enter_steps(&passing, UINT64_MAX);
 	torsh_c10d_free(&passing.c10d);
 	torsh_nccl_source_free(&passing.nccl);

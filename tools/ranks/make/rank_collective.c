@@ -11,20 +11,31 @@
 
 #define GROUP_TEXT_BYTES 256
 #define GROUP_RANKS_SHOWN 80 /* characters */
+#define FIRST_MESSAGE (UINT64_C(1) << 40) /* sequences of messages: above those of collectives */
+
+/* The number of earlier ones of the group: messages, or collectives. */
+static uint64_t count_of_group(struct rank_collectives *all, const char *group, bool is_message)
+{
+	char key[GROUP_TEXT_BYTES + 2];
+	int n = snprintf(key, sizeof(key), "%c%s", is_message ? 'm' : 'c', group);
+	size_t n_key = n < (int)sizeof(key) ? (size_t)n : sizeof(key) - 1, count = 0;
+
+	torsh_hash_map_remove(&all->sequences, key, n_key, &count);
+	torsh_hash_map_put(&all->sequences, key, n_key, count + 1);
+	return count;
+}
 
 size_t torsh_rank_collectives_add(struct rank_collectives *all,
 				  const struct rank_collective *collective)
 {
-	size_t n_group = strlen(collective->group) + 1, sequence = 0;
+	uint64_t sequence = count_of_group(all, collective->group, collective->is_message);
 	struct rank_collective *added;
 
-	torsh_hash_map_remove(&all->sequences, collective->group, n_group, &sequence);
-	torsh_hash_map_put(&all->sequences, collective->group, n_group, sequence + 1);
 	all->items = torsh_array_reserve(all->items, all->n, &all->n_room, sizeof(*all->items));
 	added = &all->items[all->n];
 	*added = *collective;
 	if (!added->has_sequence)
-		added->sequence = sequence;
+		added->sequence = sequence | (added->is_message ? FIRST_MESSAGE : 0);
 	return all->n++;
 }
 

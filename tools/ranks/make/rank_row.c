@@ -148,7 +148,8 @@ static void add_totals(Torsh__FoldRank *row, const struct recorded_process *proc
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 struct path_time {
-	uint64_t hash, ns;
+	uint64_t hash, ns, calls;
+	uint32_t node;
 };
 
 static int compare_times(const void *a, const void *b)
@@ -160,6 +161,38 @@ static int compare_times(const void *a, const void *b)
 	return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
+static int compare_values(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Set for each path its time in the median of n buckets: a stall in a few of them doesn't show. */
+static void add_step_times(Torsh__FoldRank *row, const struct fold *fold,
+			   const struct path_time *times, size_t n)
+{
+	const struct fold_table *spans = &fold->tables[FOLD_SPANS];
+	uint32_t *place = torsh_need_items(NULL, 0, fold->n_nodes, sizeof(*place));
+	uint64_t *of_steps = torsh_need_items(NULL, 0, row->n_path * n, sizeof(*of_steps));
+
+	for (size_t i = 0; i < row->n_path; i++)
+		place[times[i].node] = (uint32_t)i + 1;
+	for (size_t i = 0; i < spans->n; i++) {
+		const struct fold_row *of = &spans->rows[i];
+
+		if (place[of->node] && of->sub && of->sub <= n)
+			of_steps[(place[of->node] - 1) * n + of->sub - 1] +=
+				of->values[FOLD_SPANS_self_ns];
+	}
+	for (size_t i = 0; i < row->n_path && n; i++) {
+		qsort(of_steps + i * n, n, sizeof(*of_steps), compare_values);
+		row->path_step_ns[i] = of_steps[i * n + (n - 1) / 2];
+	}
+	free(of_steps);
+	free(place);
+}
+
 /* The fold has the spans of this process only. */
 static void add_paths(Torsh__FoldRank *row, const struct fold *fold)
 {
@@ -167,20 +200,30 @@ static void add_paths(Torsh__FoldRank *row, const struct fold *fold)
 	struct path_time *times = torsh_need_items(NULL, 0, fold->n_nodes, sizeof(*times));
 	size_t n;
 
-	for (size_t i = 0; i < fold->n_nodes; i++)
+	for (size_t i = 0; i < fold->n_nodes; i++) {
 		times[i].hash = fold->nodes[i].hash;
-	for (size_t i = 0; i < spans->n; i++)
-		times[spans->rows[i].node].ns += spans->rows[i].values[FOLD_SPANS_self_ns];
+		times[i].node = (uint32_t)i;
+	}
+	for (size_t i = 0; i < spans->n; i++) {
+		const struct fold_row *of = &spans->rows[i];
+
+		times[of->node].ns += of->values[FOLD_SPANS_self_ns];
+		times[of->node].calls += of->values[FOLD_SPANS_count];
+	}
 	qsort(times, fold->n_nodes, sizeof(*times), compare_times);
 	for (n = 0; n < fold->n_nodes && n < FOLD_PATHS && times[n].ns; n++)
 		;
-	row->n_path = row->n_path_ns = n;
+	row->n_path = row->n_path_ns = row->n_path_calls = row->n_path_step_ns = n;
 	row->path = torsh_need_items(NULL, 0, n, sizeof(*row->path));
 	row->path_ns = torsh_need_items(NULL, 0, n, sizeof(*row->path_ns));
+	row->path_calls = torsh_need_items(NULL, 0, n, sizeof(*row->path_calls));
+	row->path_step_ns = torsh_need_items(NULL, 0, n, sizeof(*row->path_step_ns));
 	for (size_t i = 0; i < n; i++) {
 		row->path[i] = times[i].hash;
 		row->path_ns[i] = times[i].ns;
+		row->path_calls[i] = times[i].calls;
 	}
+	add_step_times(row, fold, times, row->n_phases / N_FOLD_PHASES);
 	free(times);
 }
 

@@ -56,6 +56,11 @@ const struct nccl_communicator *torsh_nccl_communicator(const struct nccl_spans 
 	return number ? find_communicator(spans, process, number) : NULL;
 }
 
+const char *torsh_nccl_source_name(const struct nccl_communicator *communicator)
+{
+	return communicator->event.version ? "plugin" : "calls";
+}
+
 static void see_communicator(struct nccl_spans *spans, const struct recorded_process *process,
 			     const struct event_nccl_communicator *event)
 {

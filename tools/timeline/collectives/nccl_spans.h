@@ -72,6 +72,9 @@ const struct nccl_communicator *torsh_nccl_communicator(const struct nccl_spans 
 							const struct recorded_process *process,
 							uint32_t number);
 
+/* By what its work is known: "plugin", NCCL's interface for profilers, or "calls" of functions. */
+const char *torsh_nccl_source_name(const struct nccl_communicator *communicator);
+
 /* What to call it: the function of a call, else its kind in words. */
 const char *torsh_nccl_span_name(const struct nccl_span *span);
 

@@ -4,6 +4,7 @@
 
 #include "agent/process/agent.h"
 #include "agent/python/python.h"
+#include "collectors/cpu/cpu_sampler.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/python/gc_events.h"
 #include "shim/allocators/allocator_calls.h"
@@ -13,6 +14,8 @@
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
 	.child_starts = torsh_agent_restart_in_child,
+	.thread_starts = torsh_cpu_sampler_thread_starts,
+	.thread_ends = torsh_cpu_sampler_thread_ends,
 	.heap_starts = torsh_allocator_objects_start,
 	.mpi_starts = torsh_mpi_objects_start,
 	.object_found = torsh_python_detect,

@@ -240,6 +240,24 @@ char *const *torsh_process_environment(const struct child_plan *plan, char **slo
 void torsh_process_name_descriptor(int fd, char path[DESCRIPTOR_PATH_MAX]);
 
 /*
+ * Samples of processor time: collectors/cpu/cpu_sampler.c. Whether threads are to be followed from
+ * their start on.
+ */
+bool torsh_cpu_follows_threads(void);
+
+/* The calling thread has started. */
+void torsh_cpu_thread_starts(void);
+
+struct sigaction;
+
+/*
+ * The program sets or queries the action of a signal. Returns whether the call is answered: the
+ * signal is the sampler's, and *old was filled. The sampler gives the signal up where the program
+ * takes it.
+ */
+bool torsh_cpu_signal_asked(int number, const struct sigaction *action, struct sigaction *old);
+
+/*
  * MPI: collectors/mpi/mpi_calls.c. What a wrapper keeps from before the call to after it.
  */
 struct mpi_arguments;

@@ -21,6 +21,8 @@ void torsh_signals_freeing(void)
 
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
+	if (torsh_cpu_signal_asked(number, action, old))
+		return 0;
 	if (action && action->sa_handler == SIG_DFL && torsh_cpython_is_ending())
 		torsh_process_finalizing();
 	if (number == SIGINT && action &&

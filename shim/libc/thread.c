@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/prctl.h>
 
+#include "shim/libc/next.h"
 #include "shim/sys.h"
 
 static bool is_copy_stale; /* the C library's cached thread numbers are the parent's */
@@ -27,7 +28,7 @@ int torsh_thread_start(void *(*run)(void *), void *argument)
 	/* The C library excludes the signals by which its setuid reaches all threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attributes, run, argument);
+	error = torsh_next.pthread_create(&thread, &attributes, run, argument);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -error;

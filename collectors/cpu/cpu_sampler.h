@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Samples of the processor time of threads: each thread has a timer of its own processor time, whose
+ * signal takes its stack. A thread that waits is not sampled. cpu_signal.h has the signal,
+ * cpu_timers.h the timers of all threads.
+ */
+#ifndef TORSH_COLLECTORS_CPU_CPU_SAMPLER_H
+#define TORSH_COLLECTORS_CPU_CPU_SAMPLER_H
+
+/*
+ * The calling thread has got its producer: sample it from now on, if samples were asked for. The
+ * first thread of a process begins its sampling.
+ */
+void torsh_cpu_sampler_thread_starts(void);
+
+/* The calling thread gets no more samples. */
+void torsh_cpu_sampler_thread_ends(void);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The timers of the threads of this process, and the signal that they send. */
+#ifndef TORSH_COLLECTORS_CPU_CPU_TIMERS_H
+#define TORSH_COLLECTORS_CPU_CPU_TIMERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The value of their signals, by which the handler tells them from signals of the program. */
+extern char torsh_cpu_timers_mark;
+
+/*
+ * Choose a signal that the program doesn't use, unless that was done in this process. handler is a
+ * function for SA_SIGINFO. *is_first: this call did it. Returns the signal; 0: none is free.
+ */
+int torsh_cpu_timers_begin(void *handler, uint64_t period_ns, bool *is_first);
+
+/* The signal in use; 0: none. */
+int torsh_cpu_timers_signal(void);
+
+/* Start a timer for the thread. Returns its place + 1, or 0 without room or memory. */
+uint32_t torsh_cpu_timers_add(int tid);
+
+/* End it. */
+void torsh_cpu_timers_remove(uint32_t place);
+
+/*
+ * Leave the signal to the program and continue with another one. Returns that; 0: none is free, and
+ * no thread is sampled any more.
+ */
+int torsh_cpu_timers_give_way(void *handler);
+
+/* End all timers for good, and leave the signal as it was. */
+void torsh_cpu_timers_stop(void);
+
+#endif

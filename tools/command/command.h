@@ -16,6 +16,7 @@
 	COMMAND(leaks, "blocks that were not freed")                          \
 	COMMAND(peak, "who held memory when most was in use")                 \
 	COMMAND(rss, "who owned the resident memory, page by page")           \
+	COMMAND(cpu, "where threads spent processor time, by samples")        \
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")         \
 	COMMAND(steps, "how long each step of a training took")               \
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \

@@ -8,6 +8,7 @@
 #ifndef TORSH_SHIM_HOOKS_H
 #define TORSH_SHIM_HOOKS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -245,10 +246,38 @@ void torsh_process_name_descriptor(int fd, char path[DESCRIPTOR_PATH_MAX]);
  */
 bool torsh_cpu_follows_threads(void);
 
-/* The calling thread has started. */
-void torsh_cpu_thread_starts(void);
+/* Whether the calling thread believes that it has blocked the sampler's signal. */
+bool torsh_cpu_masks_is_blocked(void);
 
-struct sigaction;
+/* The calling thread has started, and inherits that. */
+void torsh_cpu_thread_starts(bool is_blocked);
+
+/* A change of the calling thread's mask, as the program sees it. */
+struct cpu_masking {
+	bool was_blocked, is_blocked; /* the sampler's signal */
+	bool is_changed; /* another set is passed on */
+};
+
+/*
+ * The program changes or queries the mask: set may be NULL. Returns whether the sampler has a
+ * signal; then torsh_cpu_masked follows where the call succeeds. *changed is the set to pass on if
+ * masking->is_changed.
+ */
+bool torsh_cpu_masking(struct cpu_masking *masking, int how, const sigset_t *set,
+		       sigset_t *changed);
+void torsh_cpu_masked(const struct cpu_masking *masking, sigset_t *old);
+
+/* The set of signals to wait for: set, or *changed. */
+const sigset_t *torsh_cpu_waiting(const sigset_t *set, sigset_t *changed);
+
+/* Take the sampler's signal out of what is pending. */
+void torsh_cpu_pending(sigset_t *set);
+
+/*
+ * The calling thread starts a program, which gets its mask as the program sees it; and that is
+ * done, or failed.
+ */
+void torsh_cpu_masks_for_child(bool begins);
 
 /*
  * The program sets or queries the action of a signal. Returns whether the call is answered: the

@@ -12,6 +12,7 @@
 #include "agent/producer/label.h"
 #include "agent/producer/producer.h"
 #include "agent/stack/cpu/unwind_cpu.h"
+#include "collectors/cpu/cpu_masks.h"
 #include "collectors/cpu/cpu_timers.h"
 #include "shim/hooks.h"
 #include "shim/libc/cpu_timer.h"
@@ -70,14 +71,22 @@ static inline __attribute__((always_inline)) void record(struct producer *produc
 		torsh_producer_event(producer, &event, NULL);
 }
 
-/* The signal was sent by somebody else: it does what it does without a handler. */
-static void act_by_default(int signal)
+/*
+ * Somebody else sent the signal: the sampler leaves it, and it comes again, to do what it does
+ * without a handler, or to stay pending where the thread has blocked it.
+ */
+static void pass_on(int signal, siginfo_t *info, ucontext_t *interrupted)
 {
-	struct sigaction action = {.sa_handler = SIG_DFL};
+	const struct sigaction none = {.sa_handler = SIG_DFL};
 
-	torsh_cpu_timers_stop();
-	torsh_next.sigaction(signal, &action, NULL);
-	TORSH_SYS(SYS_tgkill, torsh_sys_getpid(), torsh_sys_gettid(), signal, 0, 0, 0);
+	if (torsh_cpu_timers_signal() == signal)
+		torsh_cpu_sampler_give_way();
+	if (torsh_cpu_timers_signal() == signal)
+		torsh_next.sigaction(signal, &none, NULL);
+	if (torsh_cpu_masks_is_blocked())
+		sigaddset(&interrupted->uc_sigmask, signal);
+	TORSH_SYS(SYS_rt_tgsigqueueinfo, torsh_sys_getpid(), torsh_sys_gettid(), signal, info, 0,
+		  0);
 }
 
 static void take_sample(int signal, siginfo_t *info, void *interrupted)
@@ -86,7 +95,7 @@ static void take_sample(int signal, siginfo_t *info, void *interrupted)
 	struct producer *producer;
 
 	if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &torsh_cpu_timers_mark) {
-		act_by_default(signal);
+		pass_on(signal, info, interrupted);
 		errno = saved;
 		return;
 	}
@@ -122,10 +131,12 @@ static void announce(int signal, const char *reason)
 	torsh_producer_send(&event, NULL);
 }
 
+#define NONE_IS_FREE "the program uses all real-time signals"
+
 static void begin(int signal)
 {
 	if (!signal)
-		announce(0, "the program handles all real-time signals");
+		announce(0, NONE_IS_FREE);
 	else if (period_ns() > asked_period_ns())
 		announce(signal, "the kernel checks timers of processor time at its ticks only");
 	else
@@ -172,18 +183,31 @@ bool torsh_cpu_follows_threads(void)
 	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON;
 }
 
-void torsh_cpu_thread_starts(void)
+void torsh_cpu_thread_starts(bool is_blocked)
 {
 	/* The thread's producer begins its samples. */
 	struct producer *producer = torsh_producer_enter();
 
 	if (producer)
 		torsh_producer_leave(producer);
+	torsh_cpu_masks_inherit(is_blocked);
+}
+
+void torsh_cpu_sampler_give_way(void)
+{
+	int saved = errno, former = torsh_cpu_timers_signal(), signal;
+
+	if (!former || torsh_agent_is_sandboxed() || torsh_agent_is_borrowed())
+		return;
+	signal = torsh_cpu_timers_give_way((void *)take_sample);
+	if (signal != former)
+		announce(signal, signal ? NULL : NONE_IS_FREE);
+	errno = saved;
 }
 
 bool torsh_cpu_signal_asked(int number, const struct sigaction *action, struct sigaction *old)
 {
-	int saved = errno, signal = torsh_cpu_timers_signal();
+	int signal = torsh_cpu_timers_signal();
 
 	if (!signal || number != signal || torsh_agent_is_sandboxed())
 		return false;
@@ -192,10 +216,6 @@ bool torsh_cpu_signal_asked(int number, const struct sigaction *action, struct s
 			memset(old, 0, sizeof(*old));
 		return true;
 	}
-	signal = torsh_agent_is_borrowed() ? signal
-					   : torsh_cpu_timers_give_way((void *)take_sample);
-	if (signal != number)
-		announce(signal, signal ? NULL : "the program handles all real-time signals");
-	errno = saved;
+	torsh_cpu_sampler_give_way();
 	return false;
 }

@@ -16,4 +16,10 @@ void torsh_cpu_sampler_thread_starts(void);
 /* The calling thread gets no more samples. */
 void torsh_cpu_sampler_thread_ends(void);
 
+/*
+ * The program takes the sampler's signal: continue with another one, or end the samples of the
+ * process where none is free.
+ */
+void torsh_cpu_sampler_give_way(void);
+
 #endif

@@ -34,6 +34,9 @@ static void *_Atomic timers;
 /* A forked child inherits the handler, too. */
 static _Atomic int used_signal;
 
+/* A bit for each signal that the program took. */
+static uint64_t given_up;
+
 static struct timers *lock(uint64_t *signals)
 {
 	struct timers *all = torsh_sys_own_once(&timers, sizeof(*all));
@@ -53,13 +56,18 @@ static void unlock(struct timers *all, const uint64_t *signals)
 	torsh_cpu_timer_unblock(signals);
 }
 
-/* From the highest one down, which programs use least and the kernel delivers last. */
+static bool is_free(int signal)
+{
+	return !(given_up >> (signal - 1) & 1) && torsh_cpu_timer_is_free(signal);
+}
+
+/* From the highest ones down, which programs use least and the kernel delivers last. */
 static int find_free(void)
 {
-	for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; signal--)
-		if (torsh_cpu_timer_is_free(signal))
+	for (int signal = SIGRTMAX - 1; signal >= SIGRTMIN; signal--)
+		if (is_free(signal))
 			return signal;
-	return torsh_cpu_timer_is_free(SIGRTMAX) ? SIGRTMAX : 0;
+	return is_free(SIGRTMAX) ? SIGRTMAX : 0;
 }
 
 /* No SA_ONSTACK: the program's alternate stack may be small. */
@@ -171,7 +179,8 @@ int torsh_cpu_timers_give_way(void *handler)
 	if (!all)
 		return 0;
 	end_all(all);
-	/* Not free now: the program is about to take it. This also drops what is pending. */
+	given_up |= UINT64_C(1) << (former - 1);
+	/* This drops what is pending. */
 	torsh_next.sigaction(former, &ignore, NULL);
 	take_signal(handler);
 	torsh_next.sigaction(former, &none, NULL);
@@ -180,16 +189,4 @@ int torsh_cpu_timers_give_way(void *handler)
 			start(all, &all->threads[i]);
 	unlock(all, &signals);
 	return torsh_cpu_timers_signal();
-}
-
-void torsh_cpu_timers_stop(void)
-{
-	uint64_t signals;
-	struct timers *all = lock(&signals);
-
-	if (!all)
-		return;
-	if (torsh_cpu_timers_signal())
-		end_all(all);
-	unlock(all, &signals);
 }

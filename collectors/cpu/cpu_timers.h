@@ -30,7 +30,4 @@ void torsh_cpu_timers_remove(uint32_t place);
  */
 int torsh_cpu_timers_give_way(void *handler);
 
-/* End all timers for good, and leave the signal as it was. */
-void torsh_cpu_timers_stop(void);
-
 #endif

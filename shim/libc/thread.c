@@ -27,9 +27,9 @@ int torsh_thread_start(void *(*run)(void *), void *argument)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	/* The C library excludes the signals by which its setuid reaches all threads. */
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	torsh_next.pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = torsh_next.pthread_create(&thread, &attributes, run, argument);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	torsh_next.pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -error;
 }

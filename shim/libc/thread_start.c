@@ -19,6 +19,7 @@
 struct thread_start {
 	void *(*run)(void *);
 	void *argument;
+	bool is_blocked; /* torsh_cpu_masks_is_blocked */
 	_Atomic bool is_taken;
 };
 
@@ -37,6 +38,7 @@ static struct thread_start *take_start(void *(*run)(void *), void *argument)
 			continue;
 		start->run = run;
 		start->argument = argument;
+		start->is_blocked = torsh_cpu_masks_is_blocked();
 		return start;
 	}
 	return NULL;
@@ -53,9 +55,10 @@ static void *start_thread(void *taken)
 	struct thread_start *start = taken;
 	void *(*run)(void *) = start->run;
 	void *argument = start->argument;
+	bool is_blocked = start->is_blocked;
 
 	give_back(start);
-	torsh_cpu_thread_starts();
+	torsh_cpu_thread_starts(is_blocked);
 	return run(argument);
 }
 

@@ -85,7 +85,7 @@ static void emit_sampling(struct json_writer *json, const struct cpu_sampling *s
 	bool is_sampled = sampling && sampling->source;
 
 	if (is_sampled)
-		torsh_json_put_rounded(json, "hz", 1e9 / (double)sampling->period_ns, 2);
+		torsh_json_put_rounded(json, "hz", 1e9 / (double)sampling->period_ns, 6);
 	else
 		torsh_json_put_null(json, "hz");
 	torsh_json_put_known(json, "asked_hz", sampling, sampling ? sampling->asked_hz : 0);

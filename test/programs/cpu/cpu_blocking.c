@@ -4,6 +4,7 @@
  * call that waits shortly, for so many seconds of processor time, so that ticks meet the begins of
  * calls. Prints each call that failed with anything but its time-out, and how often.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

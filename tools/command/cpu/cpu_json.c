@@ -80,11 +80,12 @@ static size_t emit_group(struct json_writer *json, const struct cpu_view *view,
 	return n_omitted;
 }
 
-static void emit_sampling(struct json_writer *json, const struct cpu_sampling *sampling)
+static void emit_sampling(struct json_writer *json, const struct cpu_sampling *sampling,
+			  bool has_samples)
 {
 	bool is_sampled = sampling && sampling->source;
 
-	if (is_sampled)
+	if (sampling && (is_sampled || has_samples))
 		torsh_json_put_rounded(json, "hz", 1e9 / (double)sampling->period_ns, 6);
 	else
 		torsh_json_put_null(json, "hz");
@@ -107,7 +108,7 @@ void torsh_cpu_print_json(const struct cpu_view *view)
 	torsh_json_put_u64(&json, "version", 1);
 	torsh_json_put_u64(&json, "samples", samples->n_samples);
 	torsh_json_put_u64(&json, "ns", samples->ns);
-	emit_sampling(&json, torsh_cpu_view_sampling(view));
+	emit_sampling(&json, torsh_cpu_view_sampling(view), samples->n_samples);
 	torsh_json_put_u64(&json, "lost", samples->n_lost);
 	torsh_json_put_u64(&json, "without_stack", samples->n_without_stack);
 	n_omitted += emit_group(&json, view, CPU_BY_FUNCTION, "functions", emit_place);

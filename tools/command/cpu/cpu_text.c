@@ -100,14 +100,14 @@ static void print_head(const struct cpu_view *view)
 		puts("No samples were asked for: record with `torsh run --cpu`.");
 		return;
 	}
-	if (sampling->source)
+	if (samples->n_samples)
 		printf("%s of processor time in %s, one every %s of a thread's (%.0f Hz)\n",
 		       torsh_size_duration(samples->ns, time),
 		       torsh_size_counted(samples->n_samples, "sample", count),
 		       torsh_size_duration(sampling->period_ns, period),
 		       1e9 / (double)sampling->period_ns);
-	else
-		printf("Nothing was sampled: %s\n",
+	if (!sampling->source)
+		printf("%s: %s\n", samples->n_samples ? "Sampling ended" : "Nothing was sampled",
 		       sampling->reason ? sampling->reason : "no reason is known");
 	if (sampling->source && sampling->reason)
 		printf("%u Hz were asked for: %s\n", sampling->asked_hz, sampling->reason);

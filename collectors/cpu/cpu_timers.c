@@ -56,25 +56,26 @@ static void unlock(struct timers *all, const uint64_t *signals)
 	torsh_cpu_timer_unblock(signals);
 }
 
-static bool is_free(int signal)
+/* used: a bit for each signal that the program took, or has blocked. */
+static bool is_free(int signal, uint64_t used)
 {
-	return !(given_up >> (signal - 1) & 1) && torsh_cpu_timer_is_free(signal);
+	return !(used >> (signal - 1) & 1) && torsh_cpu_timer_is_free(signal);
 }
 
 /* From the highest ones down, which programs use least and the kernel delivers last. */
-static int find_free(void)
+static int find_free(uint64_t used)
 {
 	for (int signal = SIGRTMAX - 1; signal >= SIGRTMIN; signal--)
-		if (is_free(signal))
+		if (is_free(signal, used))
 			return signal;
-	return is_free(SIGRTMAX) ? SIGRTMAX : 0;
+	return is_free(SIGRTMAX, used) ? SIGRTMAX : 0;
 }
 
 /* No SA_ONSTACK: the program's alternate stack may be small. */
-static void take_signal(void *handler)
+static void take_signal(void *handler, uint64_t blocked)
 {
 	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
-	int signal = find_free();
+	int signal = find_free(given_up | blocked);
 
 	if (signal) {
 		action.sa_sigaction = (void (*)(int, siginfo_t *, void *))handler;
@@ -116,7 +117,7 @@ int torsh_cpu_timers_begin(void *handler, uint64_t period_ns, bool *is_first)
 		all->is_begun = true;
 		all->period_ns = period_ns;
 		if (!torsh_cpu_timers_signal())
-			take_signal(handler);
+			take_signal(handler, signals);
 	}
 	unlock(all, &signals);
 	return torsh_cpu_timers_signal();
@@ -182,7 +183,7 @@ int torsh_cpu_timers_give_way(void *handler)
 	given_up |= UINT64_C(1) << (former - 1);
 	/* This drops what is pending. */
 	torsh_next.sigaction(former, &ignore, NULL);
-	take_signal(handler);
+	take_signal(handler, signals);
 	torsh_next.sigaction(former, &none, NULL);
 	for (uint32_t i = 0; torsh_cpu_timers_signal() && i < all->n_used; i++)
 		if (all->threads[i].tid)

@@ -75,7 +75,7 @@ def documents():
                           "ranks")}
     _, held = record([sys.executable, "-c", "held = [bytearray(1000000) for _ in range(9)]"])
     found["leaks"].append(leaks(held))
-    _, busy = record([PROGRAMS / "cpu_burn", "0.05"], env={"TORSH_PROFILER_ACTIVITIES": "cpu", "TORSH_PROFILER_CPU_HZ": "1000"})
+    _, busy = record([PROGRAMS / "cpu_burn", "0.05"], scratch("busy"), env={"TORSH_PROFILER_ACTIVITIES": "cpu", "TORSH_PROFILER_CPU_HZ": "1000"})
     found["cpu"].append(json.loads(torsh("cpu", busy, "--json")))
     found["leaks-why"] = [json.loads(torsh("leaks", "--why", "1", "--json", output)) for output in (heap, held)]
     found["leaks-growth"] = [json.loads(torsh("leaks", "--growth", "--json", output)) for output in (heap, steps)]

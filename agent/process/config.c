@@ -128,13 +128,13 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		const char *name;
 		uint32_t bit;
 	} known[] = {
-		{"heap", ACTIVITY_HEAP},     {"vm", ACTIVITY_VM},
-		{"python", ACTIVITY_PYTHON}, {"cpu", ACTIVITIES_OF_HOST | ACTIVITY_SAMPLES},
-		{"torch", ACTIVITY_TORCH},   {"cuda", ACTIVITY_CUDA},
-		{"nvtx", ACTIVITY_NVTX},     {"itt", ACTIVITY_ITT},
-		{"nccl", ACTIVITY_NCCL},     {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
-		{"samples", ACTIVITY_SAMPLES},
-		{"mpi", ACTIVITY_MPI},	     {"perf", ACTIVITY_LATER},
+		{"heap", ACTIVITY_HEAP},       {"vm", ACTIVITY_VM},
+		{"python", ACTIVITY_PYTHON},   {"cpu", ACTIVITIES_OF_HOST | ACTIVITY_SAMPLES},
+		{"torch", ACTIVITY_TORCH},     {"cuda", ACTIVITY_CUDA},
+		{"nvtx", ACTIVITY_NVTX},       {"itt", ACTIVITY_ITT},
+		{"nccl", ACTIVITY_NCCL},       {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
+		{"samples", ACTIVITY_SAMPLES}, {"mpi", ACTIVITY_MPI},
+		{"perf", ACTIVITY_LATER},
 	};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)

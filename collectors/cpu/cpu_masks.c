@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cpu/cpu_masks.h"
-
+/*
+ * Which threads believe that they have blocked the sampler's signal. They have not: it would stay
+ * pending, and a thread that waits for any signal would get it. A program that names the signal
+ * itself, not with all others, gets it: the sampler moves to another one.
+ */
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/producer/producer.h"
 #include "collectors/cpu/cpu_sampler.h"
 #include "collectors/cpu/cpu_timers.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
 
-static _Thread_local bool is_blocked;
-
 bool torsh_cpu_masks_is_blocked(void)
 {
-	return is_blocked;
+	return torsh_cpu_seems_blocked;
 }
 
-void torsh_cpu_masks_inherit(bool is_inherited)
+void torsh_cpu_thread_starts(bool is_blocked)
 {
-	is_blocked = is_inherited;
+	/* The thread's producer begins its samples. */
+	struct producer *producer = torsh_producer_enter();
+
+	if (producer)
+		torsh_producer_leave(producer);
+	torsh_cpu_seems_blocked = is_blocked;
 }
 
 /* Whether a set that has the signal has so many others that it stands for all. */
@@ -59,8 +67,8 @@ bool torsh_cpu_masking(struct cpu_masking *masking, int how, const sigset_t *set
 		return false;
 	has = how == SIG_UNBLOCK ? set && sigismember(set, torsh_cpu_timers_signal()) == 1
 				 : has_ours(set);
-	*masking = (struct cpu_masking){.was_blocked = is_blocked,
-					.is_blocked = is_blocked,
+	*masking = (struct cpu_masking){.was_blocked = torsh_cpu_seems_blocked,
+					.is_blocked = torsh_cpu_seems_blocked,
 					.is_changed = has && how != SIG_UNBLOCK};
 	if (set && how == SIG_SETMASK)
 		masking->is_blocked = has;
@@ -73,7 +81,7 @@ bool torsh_cpu_masking(struct cpu_masking *masking, int how, const sigset_t *set
 
 void torsh_cpu_masked(const struct cpu_masking *masking, sigset_t *old)
 {
-	is_blocked = masking->is_blocked;
+	torsh_cpu_seems_blocked = masking->is_blocked;
 	if (old && masking->was_blocked && torsh_cpu_timers_signal())
 		sigaddset(old, torsh_cpu_timers_signal());
 }
@@ -96,7 +104,7 @@ void torsh_cpu_masks_for_child(bool begins)
 {
 	sigset_t ours;
 
-	if (!is_blocked || !torsh_cpu_timers_signal())
+	if (!torsh_cpu_seems_blocked || !torsh_cpu_timers_signal())
 		return;
 	sigemptyset(&ours);
 	sigaddset(&ours, torsh_cpu_timers_signal());

@@ -12,7 +12,6 @@
 #include "agent/producer/label.h"
 #include "agent/producer/producer.h"
 #include "agent/stack/cpu/unwind_cpu.h"
-#include "collectors/cpu/cpu_masks.h"
 #include "collectors/cpu/cpu_timers.h"
 #include "shim/hooks.h"
 #include "shim/libc/cpu_timer.h"
@@ -61,8 +60,8 @@ static inline __attribute__((always_inline)) void record(struct producer *produc
 	is_timed = now_ns > last_ns;
 	event.cpu_sample.cpu_ns = is_timed ? now_ns - last_ns : period_ns();
 	event.cpu_sample.overruns = self.overruns;
-	event.cpu_sample.flags = (has_stack ? CPU_SAMPLE_HAS_STACK : 0) |
-				 (is_timed ? CPU_SAMPLE_IS_TIMED : 0);
+	event.cpu_sample.flags =
+		(has_stack ? CPU_SAMPLE_HAS_STACK : 0) | (is_timed ? CPU_SAMPLE_IS_TIMED : 0);
 	self.last_ns = is_timed ? now_ns : last_ns + event.cpu_sample.cpu_ns;
 	self.overruns = 0;
 	if (has_stack)
@@ -83,7 +82,7 @@ static void pass_on(int signal, siginfo_t *info, ucontext_t *interrupted)
 		torsh_cpu_sampler_give_way();
 	if (torsh_cpu_timers_signal() == signal)
 		torsh_next.sigaction(signal, &none, NULL);
-	if (torsh_cpu_masks_is_blocked())
+	if (torsh_cpu_seems_blocked)
 		sigaddset(&interrupted->uc_sigmask, signal);
 	TORSH_SYS(SYS_rt_tgsigqueueinfo, torsh_sys_getpid(), torsh_sys_gettid(), signal, info, 0,
 		  0);
@@ -181,16 +180,6 @@ bool torsh_cpu_follows_threads(void)
 {
 	return are_wanted() &&
 	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON;
-}
-
-void torsh_cpu_thread_starts(bool is_blocked)
-{
-	/* The thread's producer begins its samples. */
-	struct producer *producer = torsh_producer_enter();
-
-	if (producer)
-		torsh_producer_leave(producer);
-	torsh_cpu_masks_inherit(is_blocked);
 }
 
 void torsh_cpu_sampler_give_way(void)

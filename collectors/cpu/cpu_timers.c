@@ -28,6 +28,7 @@ struct timers {
 };
 
 char torsh_cpu_timers_mark;
+_Thread_local bool torsh_cpu_seems_blocked;
 
 static void *_Atomic timers;
 

@@ -10,6 +10,12 @@
 extern char torsh_cpu_timers_mark;
 
 /*
+ * The program has blocked the signal on this thread, as far as it can see (cpu_masks.c). A new
+ * thread inherits that.
+ */
+extern _Thread_local bool torsh_cpu_seems_blocked;
+
+/*
  * Choose a signal that the program doesn't use, unless that was done in this process. handler is a
  * function for SA_SIGINFO. *is_first: this call did it. Returns the signal; 0: none is free.
  */

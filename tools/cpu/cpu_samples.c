@@ -16,7 +16,7 @@ struct collector {
 
 /* What tells rows apart, without padding. */
 struct row_key {
-	uint64_t operator, module, step;
+	uint64_t op, module, step;
 	uint32_t process, thread, stack;
 	int32_t phase;
 };
@@ -48,14 +48,12 @@ static void place(struct collector *collector, struct cpu_row *row,
 	const struct prepass_process *of = torsh_prepass_of(collector->prepass, row->process);
 	const struct module_chain *modules = torsh_enclosing_modules(around);
 	const struct span *innermost = around->innermost ? around->innermost : around->in_operator;
-	const struct span *operator = around->in_operator;
+	const struct span *inside = around->in_operator;
 	size_t step = torsh_steps_of(&of->steps, event->at_ns, event->thread);
 
-	while (operator && operator->scope == OP_USER)
-		operator = operator->outer && operator->outer->kind == SPAN_OPERATOR
-			? operator->outer
-			: NULL;
-	row->operator = operator ? text_of(collector, row->process, operator->name) : NULL;
+	while (inside && inside->scope == OP_USER)
+		inside = torsh_span_outer_operator(inside);
+	row->op = inside ? text_of(collector, row->process, inside->name) : NULL;
 	row->module = modules ? text_of(collector, row->process, modules->module) : NULL;
 	row->phase = innermost ? (int)innermost->phase : -1;
 	row->has_step = step != STEP_NONE;
@@ -66,7 +64,7 @@ static void add(struct collector *collector, const struct cpu_row *sample)
 {
 	struct cpu_samples *samples = collector->samples;
 	struct row_key key = {
-		.operator= (uintptr_t)sample->operator,
+		.op = (uintptr_t)sample->op,
 		.module = (uintptr_t)sample->module,
 		.step = sample->has_step ? sample->step : UINT64_MAX,
 		.process = (uint32_t)number_of(collector, sample->process),

@@ -13,7 +13,7 @@
 
 struct cpu_row {
 	struct recorded_process *process;
-	const char *operator, *module; /* interned; NULL: in none */
+	const char *op, *module; /* operator and module, interned; NULL: in none */
 	uint64_t step; /* its number; valid if has_step */
 	uint32_t thread; /* row of the process's threads */
 	uint32_t stack;

@@ -7,8 +7,8 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
-const char *const torsh_cpu_group_names[N_CPU_GROUPS] = {
-	"function", "line", "library", "thread", "operator", "module", "phase", "step"};
+const char *const torsh_cpu_group_names[N_CPU_GROUPS] = {"function", "line",   "library", "thread",
+							 "operator", "module", "phase",	  "step"};
 
 struct key {
 	uint64_t name, file, library, number;
@@ -74,8 +74,8 @@ static void choose_line(struct maker *maker, struct cpu_total *total, const stru
 				.file = (uintptr_t)frame->file,
 				.library = is_self,
 				.number = (uint64_t)frame->line};
-	struct hash_entry *entry = (struct hash_entry *)torsh_hash_map_put(&maker->lines, &key,
-									   sizeof(key), 0);
+	struct hash_entry *entry =
+		(struct hash_entry *)torsh_hash_map_put(&maker->lines, &key, sizeof(key), 0);
 	/* Own time outweighs time in what a line calls. */
 	uint64_t ns = entry->value += row->ns;
 
@@ -165,7 +165,7 @@ static void add_place(struct maker *maker, const struct cpu_row *row)
 			like.name = row->process->threads[row->thread].name;
 		break;
 	case CPU_BY_OPERATOR:
-		like.name = row->operator;
+		like.name = row->op;
 		break;
 	case CPU_BY_MODULE:
 		like.name = row->module;

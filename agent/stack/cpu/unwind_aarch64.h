@@ -149,9 +149,8 @@ static inline __attribute__((always_inline)) int torsh_unwind_context(int (*get)
 /* What the code that a signal interrupted was about to do. */
 static inline struct cpu_caller torsh_unwind_interrupted(const ucontext_t *at)
 {
-	return (struct cpu_caller){.ip = at->uc_mcontext.pc,
-				   .sp = at->uc_mcontext.sp,
-				   .bp = at->uc_mcontext.regs[29]};
+	return (struct cpu_caller){
+		.ip = at->uc_mcontext.pc, .sp = at->uc_mcontext.sp, .bp = at->uc_mcontext.regs[29]};
 }
 
 /*

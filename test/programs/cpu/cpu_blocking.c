@@ -151,8 +151,7 @@ static int call_accept(void)
 
 	if (listener < 0) {
 		listener = socket(AF_UNIX, SOCK_STREAM, 0);
-		if (bind(listener, &(struct sockaddr){.sa_family = AF_UNIX},
-			 sizeof(sa_family_t)) ||
+		if (bind(listener, &(struct sockaddr){.sa_family = AF_UNIX}, sizeof(sa_family_t)) ||
 		    listen(listener, 1) ||
 		    setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)))
 			return errno;
@@ -191,11 +190,16 @@ static const struct {
 	const char *name;
 	int (*call)(void);
 } calls[] = {
-#define CALL(name) {#name, call_##name}
-	CALL(nanosleep), CALL(clock_nanosleep), CALL(clock_nanosleep_until), CALL(usleep),
-	CALL(ppoll),	 CALL(poll),		CALL(select),		     CALL(pselect),
-	CALL(epoll_wait), CALL(sem_timedwait),	CALL(cond_timedwait),	     CALL(recv),
-	CALL(accept),	 CALL(semtimedop),	CALL(sigtimedwait),	     CALL(read),
+#define CALL(name)                 \
+	{                          \
+#name, call_##name \
+	}
+	CALL(nanosleep),     CALL(clock_nanosleep), CALL(clock_nanosleep_until),
+	CALL(usleep),	     CALL(ppoll),	    CALL(poll),
+	CALL(select),	     CALL(pselect),	    CALL(epoll_wait),
+	CALL(sem_timedwait), CALL(cond_timedwait),  CALL(recv),
+	CALL(accept),	     CALL(semtimedop),	    CALL(sigtimedwait),
+	CALL(read),
 };
 
 static double processor_s(void)

@@ -29,17 +29,17 @@ static uint64_t thread_ns(void)
 }
 
 /* Each has a loop of its own: the time is in the function itself. */
-#define BURNER(name)                                                           \
-	static __attribute__((noinline)) uint64_t name(double seconds)         \
-	{                                                                      \
-		uint64_t begin_ns = thread_ns(), now_ns = begin_ns;            \
-                                                                               \
-		while (now_ns - begin_ns < (uint64_t)(seconds * 1e9)) {        \
-			for (int i = 0; i < ROUNDS; i++)                       \
-				sink += (uint64_t)i;                           \
-			now_ns = thread_ns();                                  \
-		}                                                              \
-		return now_ns - begin_ns;                                      \
+#define BURNER(name)                                                    \
+	static __attribute__((noinline)) uint64_t name(double seconds)  \
+	{                                                               \
+		uint64_t begin_ns = thread_ns(), now_ns = begin_ns;     \
+                                                                        \
+		while (now_ns - begin_ns < (uint64_t)(seconds * 1e9)) { \
+			for (int i = 0; i < ROUNDS; i++)                \
+				sink += (uint64_t)i;                    \
+			now_ns = thread_ns();                           \
+		}                                                       \
+		return now_ns - begin_ns;                               \
 	}
 
 BURNER(burn_long)

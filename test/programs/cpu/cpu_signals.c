@@ -63,7 +63,8 @@ static void print_actions(void)
 
 	for (int i = 1; i <= SIGRTMAX; i++)
 		if (!sigaction(i, NULL, &action) && action.sa_handler != SIG_DFL)
-			printf("action %d: %s\n", i, action.sa_handler == SIG_IGN ? "ignored" : "a handler");
+			printf("action %d: %s\n", i,
+			       action.sa_handler == SIG_IGN ? "ignored" : "a handler");
 }
 
 static void print_folder(const char *path)

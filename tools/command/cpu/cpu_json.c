@@ -90,8 +90,7 @@ static void emit_sampling(struct json_writer *json, const struct cpu_sampling *s
 	else
 		torsh_json_put_null(json, "hz");
 	torsh_json_put_known(json, "asked_hz", sampling, sampling ? sampling->asked_hz : 0);
-	torsh_json_put_text(json, "source",
-			    sampling ? torsh_cpu_source(sampling->source) : NULL);
+	torsh_json_put_text(json, "source", sampling ? torsh_cpu_source(sampling->source) : NULL);
 	torsh_json_put_text(json, "reason",
 			    sampling ? sampling->reason : "samples were not asked for");
 	torsh_json_put_known(json, "signal", is_sampled, is_sampled ? sampling->signal : 0);

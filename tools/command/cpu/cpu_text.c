@@ -14,9 +14,9 @@
 enum { COLUMN_TOTAL = 4, COLUMN_PLACE = 6 };
 
 static const struct table_column columns[] = {
-	{"self", TABLE_NUMBER, .drop = 0},    {"", TABLE_NUMBER, .drop = 1},
-	{"", TABLE_BAR, .drop = 4},	      {"samples", TABLE_NUMBER, .drop = 3},
-	{"total", TABLE_NUMBER, .drop = 0},   {"function", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"self", TABLE_NUMBER, .drop = 0},  {"", TABLE_NUMBER, .drop = 1},
+	{"", TABLE_BAR, .drop = 4},	    {"samples", TABLE_NUMBER, .drop = 3},
+	{"total", TABLE_NUMBER, .drop = 0}, {"function", TABLE_NAME, .cut = CUT_MIDDLE},
 	{"at", TABLE_TEXT, .drop = 2},
 };
 

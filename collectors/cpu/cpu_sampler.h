@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Samples of the processor time of threads: each thread has a timer of its own processor time, whose
- * signal takes its stack. A thread that waits is not sampled. cpu_signal.h has the signal,
- * cpu_timers.h the timers of all threads.
+ * Samples of the processor time of threads: each thread has a timer of its own processor time,
+ * whose signal takes its stack. A thread that waits is not sampled. cpu_timers.h has the timers of
+ * all threads, and the signal.
  */
 #ifndef TORSH_COLLECTORS_CPU_CPU_SAMPLER_H
 #define TORSH_COLLECTORS_CPU_CPU_SAMPLER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Timers of a thread's processor time, by system calls: the kernel sends the thread a signal when it
- * has run for another period. Linux checks them at the scheduler's tick, while the thread runs.
+ * Timers of a thread's processor time, by system calls: the kernel sends the thread a signal when
+ * it has run for another period. Linux checks them at the scheduler's tick, while the thread runs.
  */
 #ifndef TORSH_SHIM_LIBC_CPU_TIMER_H
 #define TORSH_SHIM_LIBC_CPU_TIMER_H

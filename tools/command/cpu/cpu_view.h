@@ -20,7 +20,7 @@ struct cpu_view {
 void torsh_cpu_view_totals(const struct cpu_view *view, enum cpu_group group,
 			   struct cpu_totals *totals);
 
-/* The sampling of the first process that was sampled, else of one that should have been, or NULL. */
+/* How the first sampled process was sampled, else one that should have been; or NULL. */
 const struct cpu_sampling *torsh_cpu_view_sampling(const struct cpu_view *view);
 
 void torsh_cpu_print_json(const struct cpu_view *view);

@@ -7,7 +7,7 @@
 
 static const char doc[] =
 	"Show where the threads of a program spent processor time, by function, line, library, thread, operator, module, "
-	"phase or step. It has to be recorded with `torsh run --cpu`, or with cpu among TORSH_PROFILER_ACTIVITIES.\v"
+	"phase or step. It has to be recorded with samples among TORSH_PROFILER_ACTIVITIES: torsh-run(1).\v"
 	"A sample counts with what its thread ran since the sample before. Self is what the function did itself, total is with "
 	"what it called. A thread that waits has no samples.";
 

@@ -4,6 +4,7 @@
 
 #include "agent/process/agent.h"
 #include "agent/python/python.h"
+#include "collectors/cpu/cpu_sampler.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/python/gc_events.h"
 #include "collectors/torch/operator_events.h"
@@ -18,6 +19,8 @@ const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
 	.process_armed = torsh_agent_arm,
 	.child_starts = torsh_agent_restart_in_child,
+	.thread_starts = torsh_cpu_sampler_thread_starts,
+	.thread_ends = torsh_cpu_sampler_thread_ends,
 	.heap_starts = torsh_allocator_objects_start,
 	.armed = torsh_torch_armed,
 	.mpi_starts = torsh_mpi_objects_start,

@@ -8,6 +8,7 @@
 #ifndef TORSH_SHIM_HOOKS_H
 #define TORSH_SHIM_HOOKS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -262,6 +263,50 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object);
 
 /* It returned this. A call that is left by an exception or a jump is not reported. */
 void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame);
+ * Samples of processor time: collectors/cpu/cpu_sampler.c. Whether threads are to be followed from
+ * their start on.
+ */
+bool torsh_cpu_follows_threads(void);
+
+/* Whether the calling thread believes that it has blocked the sampler's signal. */
+bool torsh_cpu_masks_is_blocked(void);
+
+/* The calling thread has started, and inherits that. */
+void torsh_cpu_thread_starts(bool is_blocked);
+
+/* A change of the calling thread's mask, as the program sees it. */
+struct cpu_masking {
+	bool was_blocked, is_blocked; /* the sampler's signal */
+	bool is_changed; /* another set is passed on */
+};
+
+/*
+ * The program changes or queries the mask: set may be NULL. Returns whether the sampler has a
+ * signal; then torsh_cpu_masked follows where the call succeeds. *changed is the set to pass on if
+ * masking->is_changed.
+ */
+bool torsh_cpu_masking(struct cpu_masking *masking, int how, const sigset_t *set,
+		       sigset_t *changed);
+void torsh_cpu_masked(const struct cpu_masking *masking, sigset_t *old);
+
+/* The set of signals to wait for: set, or *changed. */
+const sigset_t *torsh_cpu_waiting(const sigset_t *set, sigset_t *changed);
+
+/* Take the sampler's signal out of what is pending. */
+void torsh_cpu_pending(sigset_t *set);
+
+/*
+ * The calling thread starts a program, which gets its mask as the program sees it; and that is
+ * done, or failed.
+ */
+void torsh_cpu_masks_for_child(bool begins);
+
+/*
+ * The program sets or queries the action of a signal. Returns whether the call is answered: the
+ * signal is the sampler's, and *old was filled. The sampler gives the signal up where the program
+ * takes it.
+ */
+bool torsh_cpu_signal_asked(int number, const struct sigaction *action, struct sigaction *old);
 
 /*
  * MPI: collectors/mpi/mpi_calls.c. What a wrapper keeps from before the call to after it.

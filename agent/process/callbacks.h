@@ -19,6 +19,9 @@ struct callbacks {
 	void (*process_armed)(void);
 	/* The first event of a child that fork made, on its only thread. */
 	void (*child_starts)(void);
+	/* The calling thread has got its producer, and is about to close it. */
+	void (*thread_starts)(void);
+	void (*thread_ends)(void);
 	/* The agent has started and the heap is recorded: this thread records no event before. */
 	void (*heap_starts)(void);
 	/* The agent has started in a process that was dormant: within a hook of any thread. */

@@ -31,6 +31,7 @@ HOT struct config torsh_config = {
 	.with_flops = 1,
 	.activities = ACTIVITIES_OF_HOST | ACTIVITY_CUDA,
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
+	.cpu_hz = CPU_HZ_DEFAULT,
 	.reserve_bytes = UINT64_C(256) << 20,
 	.checkpoint_ns = UINT64_C(5000000000),
 	.keep = {.slow_percent = KEEP_SLOW_PERCENT, .on_memory = true, .hang_ns = KEEP_HANG_NS},
@@ -93,6 +94,16 @@ static int parse_ring(const char *value, uint32_t *ring_bytes)
 	return 0;
 }
 
+static int parse_hertz(const char *value, uint32_t *hertz)
+{
+	uint64_t number;
+
+	if (parse_number(value, &number) || number < 1 || number > CPU_HZ_MAX)
+		return -1;
+	*hertz = (uint32_t)number;
+	return 0;
+}
+
 static int parse_one_of(const char *value, const char *no, const char *yes, bool *flag)
 {
 	if (strcmp(value, no) && strcmp(value, yes))
@@ -126,13 +137,13 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		const char *name;
 		uint32_t bit;
 	} known[] = {
-		{"heap", ACTIVITY_HEAP},     {"vm", ACTIVITY_VM},
-		{"python", ACTIVITY_PYTHON}, {"cpu", ACTIVITIES_OF_HOST},
-		{"torch", ACTIVITY_TORCH},   {"cuda", ACTIVITY_CUDA},
-		{"nvtx", ACTIVITY_NVTX},     {"itt", ACTIVITY_ITT},
-		{"nccl", ACTIVITY_NCCL},     {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
-		{"mpi", ACTIVITY_MPI},	     {"perf", ACTIVITY_LATER},
-		{"waits", ACTIVITY_WAITS},
+		{"heap", ACTIVITY_HEAP},       {"vm", ACTIVITY_VM},
+		{"python", ACTIVITY_PYTHON},   {"cpu", ACTIVITIES_OF_HOST | ACTIVITY_SAMPLES},
+		{"torch", ACTIVITY_TORCH},     {"cuda", ACTIVITY_CUDA},
+		{"nvtx", ACTIVITY_NVTX},       {"itt", ACTIVITY_ITT},
+		{"nccl", ACTIVITY_NCCL},       {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
+		{"samples", ACTIVITY_SAMPLES}, {"mpi", ACTIVITY_MPI},
+		{"waits", ACTIVITY_WAITS},     {"perf", ACTIVITY_LATER},
 	};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
@@ -410,7 +421,7 @@ void torsh_config_read(char *const *environment)
 	if (may_warn && torsh_config.activities & ACTIVITY_LATER)
 		torsh_message(
 			PREFIX
-			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx, itt and mpi), "
+			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx, itt, mpi and samples), "
 			"cuda, and nccl or nccl:full, and waits; the others named come later",
 			NULL);
 	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&

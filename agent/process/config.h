@@ -28,6 +28,7 @@ enum activity {
 	ACTIVITY_NCCL_FULL = 1 << 9, /* also what its proxy and networks do */
 	ACTIVITY_MPI = 1 << 10, /* MPI's collectives, messages and waits */
 	ACTIVITY_WAITS = 1 << 13, /* waits of threads in the C library; only if named */
+	ACTIVITY_SAMPLES = 1 << 11, /* samples of the processor time of threads */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
 			     ACTIVITY_NVTX | ACTIVITY_ITT | ACTIVITY_MPI,
 };
@@ -46,6 +47,9 @@ struct counters_config {
 #define HEAP_RATE_DEFAULT (UINT64_C(512) << 10)
 #define HEAP_RATE_MIN (UINT64_C(1) << 10)
 #define HEAP_RATE_MAX (UINT64_C(1) << 30)
+
+#define CPU_HZ_DEFAULT 99u
+#define CPU_HZ_MAX 10000u
 
 #define CHECKPOINT_MIN_NS UINT64_C(50000000)
 #define CHECKPOINT_MAX_NS UINT64_C(3600000000000)
@@ -66,6 +70,7 @@ struct config {
 	uint32_t signal; /* that arms, pauses and resumes; 0: none */
 	const char *keep_with; /* a directory that all ranks share; NULL: none */
 	uint32_t ring_bytes;
+	uint32_t cpu_hz; /* samples a second of a thread's processor time */
 	uint32_t check_stacks; /* 0: never */
 	uint64_t heap_seed; /* of the samples; 0: random */
 	uint64_t max_size_bytes; /* 0: no limit */

@@ -249,6 +249,7 @@ static void end_thread(void *value)
 		pthread_setspecific(end_key, producer);
 		return;
 	}
+	torsh_callbacks.thread_ends();
 	torsh_producer_self = &torsh_producer_ended;
 	close_producer(producer);
 }
@@ -275,6 +276,8 @@ struct producer *torsh_lifecycle_producer(void)
 	/* A thread without a slot of its own uses the shared producer. */
 	creation_holder = 0;
 	torsh_producer_self = producer ? producer : &torsh_producer_ended;
+	if (producer)
+		torsh_callbacks.thread_starts();
 	return producer;
 }
 

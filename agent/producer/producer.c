@@ -367,3 +367,22 @@ void torsh_producer_event(struct producer *producer, const struct event *event, 
 	if (hold(producer, frame, &stamp))
 		torsh_producer_event_at(producer, event, stamp);
 }
+
+void torsh_producer_event_interrupted(struct producer *producer, const struct event *event,
+				      const struct cpu_caller *at)
+{
+	struct stack_delta delta;
+
+	if (!torsh_producer_has_room(producer))
+		goto lose;
+	torsh_stack_capture_interrupted(producer->stack, at, &delta);
+	if (atomic_load_explicit(&torsh_cpython_is_there, memory_order_acquire))
+		torsh_producer_add_python(producer, &delta);
+	if ((delta.pop | delta.n_push) && torsh_producer_put_stack(producer, &delta))
+		goto lose;
+	torsh_ring_begin(&producer->ring);
+	torsh_producer_event_at(producer, event, torsh_producer_stamp(producer));
+	return;
+lose:
+	torsh_producer_drop(producer, LOSS_OTHER);
+}

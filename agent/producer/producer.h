@@ -300,6 +300,13 @@ static inline void torsh_producer_alloc(struct producer *producer, const struct 
 void torsh_producer_event(struct producer *producer, const struct event *event, const void *frame);
 
 /*
+ * Record a cold event of a signal handler, with the stack of the code that it interrupted; the
+ * event is stamped now.
+ */
+void torsh_producer_event_interrupted(struct producer *producer, const struct event *event,
+				      const struct cpu_caller *at);
+
+/*
  * torsh_producer_event for a caller that has not entered; does nothing for a thread without a
  * producer.
  */

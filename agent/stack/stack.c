@@ -346,22 +346,19 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 		keep_suffix(s, n_kept);
 }
 
-void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
+static inline __attribute__((always_inline)) void capture(struct stack *s, struct step_frame at,
+							  struct stack_delta *delta)
 {
-	struct cpu_caller caller = torsh_unwind_hook_caller(frame, &s->stepper.recent);
-	struct step_frame at = {.sp = caller.sp,
-				.tagged_ip = torsh_tagged_ip(caller.ip, IP_TAG_CALL),
-				.bp = caller.bp};
 	/* Pairs with the release in torsh_unwind_rules_flush. */
 	uint32_t generation =
 		atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire);
 	uint32_t every;
 
-	s->stepper.hook_sp = caller.sp;
+	s->stepper.hook_sp = at.sp;
 	if (!is_likely(generation == s->generation))
 		start_anew(s, generation);
 	if (!is_unchanged(s, &at, delta) && !capture_by_next(s, &at, delta)) {
-		torsh_step_start(&s->stepper, caller.sp);
+		torsh_step_start(&s->stepper, at.sp);
 		if (!capture_by_index(s, &at, delta))
 			capture_by_walk(s, at, delta);
 	}
@@ -369,4 +366,25 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 	every = atomic_load_explicit(&check_every, memory_order_relaxed);
 	if (!is_likely(!every) && ++s->n_unchecked >= every)
 		check(s);
+}
+
+void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
+{
+	struct cpu_caller caller = torsh_unwind_hook_caller(frame, &s->stepper.recent);
+
+	capture(s,
+		(struct step_frame){.sp = caller.sp,
+				    .tagged_ip = torsh_tagged_ip(caller.ip, IP_TAG_CALL),
+				    .bp = caller.bp},
+		delta);
+}
+
+void torsh_stack_capture_interrupted(struct stack *s, const struct cpu_caller *at,
+				     struct stack_delta *delta)
+{
+	capture(s,
+		(struct step_frame){.sp = at->sp,
+				    .tagged_ip = torsh_tagged_ip(at->ip, IP_TAG_INTERRUPTED),
+				    .bp = at->bp},
+		delta);
 }

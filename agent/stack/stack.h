@@ -59,6 +59,14 @@ void torsh_stack_destroy(struct stack *stack);
  */
 void torsh_stack_capture(struct stack *stack, const void *frame, struct stack_delta *delta);
 
+/*
+ * The same from a signal handler, for the code that it interrupted: at is what that was about to
+ * do, as the kernel saved it.
+ */
+struct cpu_caller;
+void torsh_stack_capture_interrupted(struct stack *stack, const struct cpu_caller *at,
+				     struct stack_delta *delta);
+
 #define STACK_IP_BITS 56
 
 /* A frame of the last capture. Two are a cache line. */

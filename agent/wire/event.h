@@ -124,6 +124,18 @@ enum nccl_kind {
 /* The source of a schedule's steps, better ones later: schedule_step.told_by. */
 enum step_source { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
 
+/* How threads are sampled: cpu_sampler.source. */
+enum cpu_source {
+	CPU_SOURCE_NONE,
+	CPU_SOURCE_TIMER, /* a timer of each thread's processor time, which sends it a signal */
+};
+
+/* cpu_sample.flags */
+enum cpu_sample_flag {
+	CPU_SAMPLE_HAS_STACK = 1,
+	CPU_SAMPLE_IS_TIMED = 2, /* cpu_ns was measured; else it is the period */
+};
+
 /* How device activities are recorded: device_mode.mode. */
 enum device_mode {
 	DEVICE_HOST_ONLY, /* only the host's calls */

@@ -6,6 +6,7 @@
 #ifndef TORSH_SHIM_LIBC_NEXT_H
 #define TORSH_SHIM_LIBC_NEXT_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdalign.h>

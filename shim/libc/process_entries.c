@@ -53,7 +53,11 @@ EXPORT pid_t fork(void)
 #define EXECUTE(plan, argv, call)                                    \
 	({                                                           \
 		int reported_ = torsh_process_executing(plan, argv); \
-		int result_ = (call);                                \
+		int result_;                                         \
+                                                                     \
+		torsh_cpu_masks_for_child(true);                     \
+		result_ = (call);                                    \
+		torsh_cpu_masks_for_child(false);                    \
                                                                      \
 		if (reported_)                                       \
 			torsh_process_not_executed(reported_);       \
@@ -195,7 +199,9 @@ static __attribute__((noinline)) int spawn(spawn_function *next, pid_t *pid, con
 
 	torsh_process_plan(&plan, program, envp);
 	environment = CHILD_ENVIRONMENT(&plan);
+	torsh_cpu_masks_for_child(true);
 	error = next(&child, program, actions, attributes, argv, environment);
+	torsh_cpu_masks_for_child(false);
 	if (!error) {
 		if (pid)
 			*pid = child;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* sigaction, by which CPython gives signals their actions back when it ends. No call is changed. */
+/*
+ * The calls that set what signals do. By sigaction CPython gives signals their actions back when it
+ * ends; the sampler's signal is shown as free, and left to a program that takes it.
+ */
 #include "shim/libc/signals.h"
 
 #include <signal.h>
@@ -19,8 +22,43 @@ void torsh_signals_freeing(void)
 	torsh_process_finalizing();
 }
 
+/* Whether a call of another function than sigaction is answered: the action was SIG_DFL. */
+static bool is_answered(int number, sighandler_t handler)
+{
+	const struct sigaction action = {.sa_handler = handler};
+
+	return torsh_cpu_signal_asked(number, &action, NULL);
+}
+
+EXPORT sighandler_t signal(int number, sighandler_t handler)
+{
+	return is_answered(number, handler) ? SIG_DFL : torsh_next.signal(number, handler);
+}
+
+EXPORT sighandler_t ssignal(int number, sighandler_t handler)
+{
+	return is_answered(number, handler) ? SIG_DFL : torsh_next.signal(number, handler);
+}
+
+EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
+{
+	return is_answered(number, handler) ? SIG_DFL : torsh_next.sysv_signal(number, handler);
+}
+
+EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
+{
+	return is_answered(number, handler) ? SIG_DFL : torsh_next.sysv_signal(number, handler);
+}
+
+EXPORT sighandler_t sigset(int number, sighandler_t handler)
+{
+	return is_answered(number, handler) ? SIG_DFL : torsh_next.sigset(number, handler);
+}
+
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
+	if (torsh_cpu_signal_asked(number, action, old))
+		return 0;
 	if (action && action->sa_handler == SIG_DFL && torsh_cpython_is_ending())
 		torsh_process_finalizing();
 	if (number == SIGINT && action &&

@@ -26,7 +26,8 @@ int torsh_timeline_visit(const struct recording *recording, timeline_visit *visi
 static inline bool torsh_timeline_is_background(const struct event *event)
 {
 	return event->id == EVENT_FACT || event->id == EVENT_PYTHON_GC ||
-	       event->id == EVENT_THREAD_WAIT;
+	       event->id == EVENT_THREAD_WAIT || event->id == EVENT_CPU_SAMPLE ||
+	       event->id == EVENT_CPU_SAMPLER;
 }
 
 /* Returns the text of an event's label; NULL: none. */

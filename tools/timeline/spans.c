@@ -392,7 +392,7 @@ static bool is_of_its_thread(const struct event *event)
 	       event->id == EVENT_GRAPH_NODE;
 }
 
-static void report_launch(struct walk *walk, struct process_state *state,
+static void report_around(struct walk *walk, struct process_state *state,
 			  const struct timeline_event *event)
 {
 	struct open_spans *thread = torsh_sparse_array_find(&state->threads.all, event->thread);
@@ -401,8 +401,13 @@ static void report_launch(struct walk *walk, struct process_state *state,
 	if (thread) {
 		around.innermost = torsh_open_spans_innermost(thread, thread->n);
 		around.last_ns = thread->last_ns;
-		thread->last_ns = event->at_ns;
 	}
+	if (event->event.id == EVENT_CPU_SAMPLE) {
+		walk->visitor->sample(walk->context, state->process, event, &around);
+		return;
+	}
+	if (thread)
+		thread->last_ns = event->at_ns;
 	walk->visitor->launch(walk->context, state->process, event, &around);
 }
 
@@ -432,7 +437,9 @@ static int take_event(void *context, const struct recorded_process *process,
 		if (thread)
 			thread->last_ns = event->at_ns;
 	} else if (walk->visitor->launch && is_of_its_thread(&event->event)) {
-		report_launch(walk, state, event);
+		report_around(walk, state, event);
+	} else if (walk->visitor->sample && event->event.id == EVENT_CPU_SAMPLE) {
+		report_around(walk, state, event);
 	} else if (walk->visitor->event) {
 		walk->visitor->event(walk->context, process, event,
 				     innermost_on(state, event->thread));

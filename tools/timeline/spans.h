@@ -139,6 +139,9 @@ struct span_visitor {
 	 */
 	void (*launch)(void *context, const struct recorded_process *process,
 		       const struct timeline_event *event, const struct enclosing_spans *around);
+	/* A sample of a thread's processor time. NULL: event receives these. */
+	void (*sample)(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct enclosing_spans *around);
 }; /* each may be NULL */
 
 #define SPANS_DEPTH_MAX 4096u

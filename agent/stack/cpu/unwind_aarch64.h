@@ -146,6 +146,13 @@ static inline __attribute__((always_inline)) int torsh_unwind_context(int (*get)
 	return 0;
 }
 
+/* What the code that a signal interrupted was about to do. */
+static inline struct cpu_caller torsh_unwind_interrupted(const ucontext_t *at)
+{
+	return (struct cpu_caller){
+		.ip = at->uc_mcontext.pc, .sp = at->uc_mcontext.sp, .bp = at->uc_mcontext.regs[29]};
+}
+
 /*
  * The caller of the hook whose __builtin_frame_address(0) is frame. Called by the function that the
  * hook called, or by one that it called in turn. The hook's record has the caller's address and

@@ -147,6 +147,16 @@ static inline __attribute__((always_inline)) int torsh_unwind_context(int (*get)
 	return get ? get(context) : -1;
 }
 
+/* What the code that a signal interrupted was about to do. */
+static inline struct cpu_caller torsh_unwind_interrupted(const ucontext_t *at)
+{
+	const greg_t *registers = at->uc_mcontext.gregs;
+
+	return (struct cpu_caller){.ip = (uintptr_t)registers[REG_RIP],
+				   .sp = (uintptr_t)registers[REG_RSP],
+				   .bp = (uintptr_t)registers[REG_RBP]};
+}
+
 /* The caller of the hook whose __builtin_frame_address(0) is frame. */
 static inline struct cpu_caller torsh_unwind_hook_caller(const void *frame,
 							 struct recent_functions *recent)

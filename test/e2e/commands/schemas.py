@@ -71,11 +71,14 @@ def documents():
     expect_equal(result.returncode, 0, "status")
     steps, _ = made(ranks=2, operators=OPERATORS)
     found = {name: [json.loads(torsh(name, output, "--json")) for output in (heap, steps)]
-             for name in ("report", "brief", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss", "ranks")}
+             for name in ("report", "brief", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss",
+                          "cpu", "ranks")}
     _, held = record([sys.executable, "-c", "held = [bytearray(1000000) for _ in range(9)]"])
     found["leaks"].append(leaks(held))
     _, waited = record([PROGRAMS / "waits"], scratch("waits"), env={"TORSH_PROFILER_ACTIVITIES": "waits"})
     found["cpu-off"] = [json.loads(torsh("cpu", output, "--off", "--json")) for output in (heap, steps, waited)]
+    _, busy = record([PROGRAMS / "cpu_burn", "0.05"], scratch("busy"), env={"TORSH_PROFILER_ACTIVITIES": "cpu", "TORSH_PROFILER_CPU_HZ": "1000"})
+    found["cpu"].append(json.loads(torsh("cpu", busy, "--json")))
     found["leaks-why"] = [json.loads(torsh("leaks", "--why", "1", "--json", output)) for output in (heap, held)]
     found["leaks-growth"] = [json.loads(torsh("leaks", "--growth", "--json", output)) for output in (heap, steps)]
     found["peak-moments"] = [json.loads(torsh("peak", output, *arguments, "--json")) for output in (heap, steps)

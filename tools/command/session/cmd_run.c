@@ -70,6 +70,8 @@ static const struct setting {
 	{"no-modules", NULL, "WITH_MODULES", "0", "record no modules", 0, VALUE_FIXED},
 	{"python-allocators", NULL, "PYTHON_ALLOCATORS", "1", "record Python's own allocators too",
 	 0, VALUE_FIXED},
+	{"cpu-hz", "N", "CPU_HZ", NULL,
+	 "samples a second of a thread's processor time, with --cpu (99)", 0, VALUE_TEXT},
 	{"check-stacks", "N", "CHECK_STACKS", NULL,
 	 "take every N-th stack a second way and compare", 0, VALUE_TEXT},
 };
@@ -77,10 +79,12 @@ static const struct setting {
 #define N_SETTINGS (sizeof(settings) / sizeof(*settings))
 #define KEY_SETTING 0x1000
 #define KEY_AGENT (KEY_SETTING + (int)N_SETTINGS)
+#define KEY_CPU (KEY_AGENT + 1)
 #define KEY_MODULE 'm'
 
 struct run {
 	const char *agent, *module;
+	bool with_cpu;
 	char **command; /* arguments of a module */
 };
 
@@ -119,6 +123,9 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_AGENT:
 		run->agent = argument;
+		return 0;
+	case KEY_CPU:
+		run->with_cpu = true;
 		return 0;
 	case KEY_MODULE:
 		run->module = argument;
@@ -205,7 +212,7 @@ static void preload(const char *agent)
 
 static struct argp_option *make_options(void)
 {
-	struct argp_option *options = torsh_need_items(NULL, 0, N_SETTINGS + 3, sizeof(*options));
+	struct argp_option *options = torsh_need_items(NULL, 0, N_SETTINGS + 4, sizeof(*options));
 
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		options[i] = (struct argp_option){
@@ -218,11 +225,26 @@ static struct argp_option *make_options(void)
 	options[N_SETTINGS] = (struct argp_option){
 		.name = "agent", .key = KEY_AGENT, .arg = "FILE", .doc = "the agent to preload"};
 	options[N_SETTINGS + 1] = (struct argp_option){
+		.name = "cpu",
+		.key = KEY_CPU,
+		.doc = "also sample where threads spend processor time: torsh cpu"};
+	options[N_SETTINGS + 2] = (struct argp_option){
 		.name = "module",
 		.key = KEY_MODULE,
 		.arg = "MODULE",
 		.doc = "run a Python module, as python3 -m does; what follows are its arguments"};
 	return options;
+}
+
+/* Add the samples to the activities: those that were asked for, or all others. */
+static void add_samples(void)
+{
+	static const char *const others = "heap,vm,python,torch,cuda,nvtx,itt,mpi";
+	const char *asked = getenv("TORSH_PROFILER_ACTIVITIES");
+	char *all = torsh_need_text("%s,samples", asked && *asked ? asked : others);
+
+	set_variable("ACTIVITIES", all);
+	free(all);
 }
 
 int torsh_command_run(int argc, char **argv)
@@ -238,6 +260,8 @@ int torsh_command_run(int argc, char **argv)
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
+	if (run.with_cpu)
+		add_samples();
 	if (run.module || torsh_is_python_script(run.command[0]))
 		run.command = torsh_python_command(run.module, run.command);
 	program = torsh_program_find(run.command[0]);

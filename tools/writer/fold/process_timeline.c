@@ -41,6 +41,8 @@ static bool is_with_stack(const struct event *event)
 		return event->op_begin.flags & OP_HAS_STACK;
 	case EVENT_TENSOR:
 		return !event->tensor.is_free;
+	case EVENT_CPU_SAMPLE:
+		return event->cpu_sample.flags & CPU_SAMPLE_HAS_STACK;
 	case EVENT_LAUNCH:
 		return event->launch.flags & CALL_HAS_STACK;
 	case EVENT_GRAPH_NODE:
@@ -173,6 +175,7 @@ static bool is_definition(uint32_t id)
 	case EVENT_COUNTER_MODE:
 	case EVENT_COUNTER_METRIC:
 	case EVENT_FACT:
+	case EVENT_CPU_SAMPLER:
 		return true;
 	default:
 		return false;

@@ -7,6 +7,7 @@
 #include "collectors/cuda/cuda.h"
 #include "collectors/python/gc_events.h"
 #include "shim/allocators/allocator_calls.h"
+#include "shim/blas/blas.h"
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
 
@@ -15,6 +16,7 @@ const struct callbacks torsh_callbacks = {
 	.child_starts = torsh_agent_restart_in_child,
 	.heap_starts = torsh_allocator_objects_start,
 	.mpi_starts = torsh_mpi_objects_start,
+	.blas_starts = torsh_blas_objects_start,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 	.python_runs = torsh_gc_watch,

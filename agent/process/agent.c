@@ -224,6 +224,8 @@ void torsh_agent_start(void)
 			torsh_callbacks.heap_starts();
 		if (torsh_config.activities & ACTIVITY_MPI)
 			torsh_callbacks.mpi_starts();
+		if (torsh_config.activities & ACTIVITY_BLAS)
+			torsh_callbacks.blas_starts();
 	}
 	torsh_producer_self = &torsh_producer_not_created;
 	if (result)

@@ -21,6 +21,8 @@ struct callbacks {
 	void (*heap_starts)(void);
 	/* The agent has started and MPI is recorded. */
 	void (*mpi_starts)(void);
+	/* The agent has started and BLAS is recorded. */
+	void (*blas_starts)(void);
 	/* A stack passed through a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);
 	/*

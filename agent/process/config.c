@@ -122,7 +122,8 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		{"torch", ACTIVITY_TORCH},   {"cuda", ACTIVITY_CUDA},
 		{"nvtx", ACTIVITY_NVTX},     {"itt", ACTIVITY_ITT},
 		{"nccl", ACTIVITY_NCCL},     {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
-		{"mpi", ACTIVITY_MPI},	     {"perf", ACTIVITY_LATER},
+		{"mpi", ACTIVITY_MPI},	     {"blas", ACTIVITY_BLAS},
+		{"perf", ACTIVITY_LATER},
 	};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
@@ -396,7 +397,7 @@ void torsh_config_read(char *const *environment)
 		torsh_message(
 			PREFIX
 			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx, itt and mpi), "
-			"cuda, and nccl or nccl:full; the others named come later",
+			"cuda, blas, and nccl or nccl:full; the others named come later",
 			NULL);
 	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&
 	    !(torsh_config.activities & ACTIVITY_CUDA))

@@ -27,6 +27,7 @@ enum activity {
 	ACTIVITY_NCCL = 1 << 8, /* NCCL's groups, calls and kernel channels */
 	ACTIVITY_NCCL_FULL = 1 << 9, /* also what its proxy and networks do */
 	ACTIVITY_MPI = 1 << 10, /* MPI's collectives, messages and waits */
+	ACTIVITY_BLAS = 1 << 11, /* calls of BLAS and LAPACK */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
 			     ACTIVITY_NVTX | ACTIVITY_ITT | ACTIVITY_MPI,
 };

@@ -21,6 +21,7 @@
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
 #include "shim/loader/unloading.h"
+#include "shim/blas/blas.h"
 #include "shim/mpi/mpi.h"
 #include "shim/ranges/ranges.h"
 
@@ -285,6 +286,7 @@ EXPORT void *dlopen(const char *path, int mode)
 	torsh_torch_loading(path);
 	torsh_python_loading();
 	torsh_mpi_loading();
+	torsh_blas_loading();
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }
 

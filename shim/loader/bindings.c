@@ -70,11 +70,15 @@ struct change {
 static bool change_place(void **place, int i, bool is_function, const struct change *change)
 {
 	void *found = __atomic_load_n(place, __ATOMIC_RELAXED), *wrapper;
+	bool is_unbound = is_function && (uintptr_t)found >= change->extent.start &&
+			  (uintptr_t)found < change->extent.end;
 
-	if (is_function && (uintptr_t)found >= change->extent.start &&
-	    (uintptr_t)found < change->extent.end)
-		found = change->bindings->bound(i);
-	wrapper = change->bindings->instead(i, found);
+	if (is_unbound && change->bindings->unbound) {
+		wrapper = change->bindings->unbound(i, place, found);
+	} else {
+		found = is_unbound ? change->bindings->bound(i) : found;
+		wrapper = change->bindings->instead(i, found);
+	}
 	return !found || wrapper == found || put(place, wrapper, &change->extent);
 }
 

@@ -17,6 +17,7 @@
 	COMMAND(peak, "who held memory when most was in use")                 \
 	COMMAND(rss, "who owned the resident memory, page by page")           \
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")         \
+	COMMAND(blas, "calls of BLAS and LAPACK, with sizes and FLOPs")       \
 	COMMAND(steps, "how long each step of a training took")               \
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \
 	COMMAND(kernels, "what devices did, and for which operators")         \

@@ -114,6 +114,10 @@ void torsh_load_census(struct recording *recording, const Torsh__Census *row);
 /* Free what was loaded. */
 void torsh_load_forget_census(struct recorded_census *census);
 
+/* Load a LibraryCalls row, and free what was loaded. */
+void torsh_load_library_calls(struct recording *recording, const Torsh__LibraryCalls *row);
+void torsh_load_forget_library(struct recorded_library *library);
+
 /* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
 

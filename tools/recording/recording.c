@@ -89,6 +89,7 @@ static void destroy_process(struct recorded_process *process)
 	torsh_load_forget_verdicts(&process->verdicts);
 	torsh_load_forget_accounts(process);
 	torsh_load_forget_census(&process->census);
+	torsh_load_forget_library(&process->library);
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);
 	for (size_t i = 0; i < process->n_moments; i++)

@@ -65,6 +65,7 @@ void torsh_process_state_destroy(struct process_state *state)
 	torsh_step_marks_destroy(&state->steps);
 	torsh_scopes_destroy(&state->scopes);
 	torsh_tensor_reads_free(&state->reads);
+	torsh_library_calls_free(&state->library_calls);
 	torsh_device_sum_destroy(&state->devices);
 	for (uint32_t i = 0; i < state->n_notes; i++)
 		free(state->notes[i]);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Floating-point operations of routines of BLAS and LAPACK, computed from their sizes; nothing is
+ * measured. The formulas are those of LAPACK Working Note 41 (Blackford and Dongarra, "Installation
+ * Guide for LAPACK", appendix C), with its sums for drivers; of getrf with more columns than rows
+ * the transposed one. Scaling by alpha and beta is not counted. A complex multiplication is 6
+ * operations, an addition 2.
+ */
+#ifndef TORSH_OPS_LIBRARY_FLOPS_H
+#define TORSH_OPS_LIBRARY_FLOPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/recording/library/recorded_library.h"
+
+/*
+ * Set the FLOPs of one such call, at most UINT64_MAX. Returns NULL, or why they are not known: a
+ * sentence's end.
+ */
+const char *torsh_library_flops(const struct recorded_library_call *call, uint64_t *flops);
+
+/* "float64" of a type; NULL: it is another one. */
+const char *torsh_library_type(uint32_t type);
+
+#endif

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "tools/recording/timeline.h"
+
 /* Sums have no fractions, but their terms have sixths: six times all counts. */
 struct counts {
 	__int128 multiplications, additions;
@@ -299,6 +301,26 @@ const char *torsh_library_flops(const struct recorded_library_call *call, uint64
 	all = all < 0 ? 0 : all;
 	*flops = all > (__int128)UINT64_MAX ? UINT64_MAX : (uint64_t)all;
 	return NULL;
+}
+
+struct recorded_library_call torsh_library_call_of(const struct recorded_process *process,
+						   const struct event_library_call *event)
+{
+	return (struct recorded_library_call){
+		.name = torsh_timeline_label(process, event->name),
+		.routine = torsh_timeline_label(process, event->routine),
+		.library = torsh_timeline_label(process, event->library),
+		.m = event->m,
+		.n = event->n,
+		.k = event->k,
+		.batch = event->batch,
+		.type = event->type,
+		.letters = event->letters,
+		.calls = 1,
+		.total_ns = event->duration_ns,
+		.min_ns = event->duration_ns,
+		.max_ns = event->duration_ns,
+	};
 }
 
 const char *torsh_library_type(uint32_t type)

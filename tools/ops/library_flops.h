@@ -12,13 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/recording/library/recorded_library.h"
+#include "agent/wire/event.h"
+#include "tools/recording/recording.h"
 
 /*
  * Set the FLOPs of one such call, at most UINT64_MAX. Returns NULL, or why they are not known: a
  * sentence's end.
  */
 const char *torsh_library_flops(const struct recorded_library_call *call, uint64_t *flops);
+
+/*
+ * A call as an event has it, with the texts of the routine and the library; its names stay the
+ * process's.
+ */
+struct recorded_library_call torsh_library_call_of(const struct recorded_process *process,
+						   const struct event_library_call *event);
 
 /* "float64" of a type; NULL: it is another one. */
 const char *torsh_library_type(uint32_t type);

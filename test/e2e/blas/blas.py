@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
 Calls of BLAS and LAPACK with their sizes, against a library that writes down each of its calls: from C in every way in which a call
-reaches a library, and what the program sees with the activity, without it and without the agent.
+reaches a library, and what the program sees with the activity, without it and without the agent. In numpy and scipy the sizes follow
+from the program.
 """
 
 import collections
 import functools
+import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
+from environments import environment_python, torch_python  # noqa: E402
+from exported import exported  # noqa: E402
 from schema import expect_fits  # noqa: E402
 
 SOURCES = pathlib.Path(__file__).resolve().parent
@@ -124,7 +128,96 @@ def flops_follow_from_the_sizes():
     expect_equal(rows["dgesdd_", None]["flops"], None, "dgesdd")
     expect_equal({row["type"] for row in rows.values()}, {"float32", "float64", "complex128"}, "types")
     row = rows["cblas_sgemm", 55]
-    expect_equal(row["gflops_per_s"], 2 * 33 * 44 * 55 / row["total_ns"], "GFLOP/s")
+    speed = 2 * 33 * 44 * 55 / row["total_ns"]
+    assert abs(row["gflops_per_s"] - speed) <= 1e-4 * speed + 1e-6, (row, speed)
+
+
+# What a program leaves behind: results to the last bit, threads, descriptors.
+STATE = """
+import hashlib, os
+def state(*arrays):
+    print(*(hashlib.sha256(array.tobytes()).hexdigest() for array in arrays))
+    print(len(os.listdir("/proc/self/task")), sorted(int(fd) for fd in os.listdir("/proc/self/fd") if int(fd) < 512))
+"""
+
+NUMPY = STATE + """
+import numpy as np
+a, b = np.arange(600.0).reshape(30, 20), np.arange(500.0).reshape(20, 25)
+s, v = np.eye(20) * 99 + 1, np.ones(20)
+z = (a + 1j) @ (b - 2j)
+state(a @ b, a.T @ a, a @ v, z, (a.astype("f") @ b.astype("f")), np.linalg.solve(s, b), np.linalg.cholesky(s), np.linalg.svd(a)[1],
+      np.linalg.det(s), np.linalg.eigvalsh(s), *(a @ b for _ in range(4)))
+"""
+
+SCIPY = STATE + """
+import numpy as np, scipy.linalg as linalg, scipy.linalg.blas as blas
+a, s = np.asfortranarray(np.arange(600.0).reshape(30, 20)), np.eye(20) * 99 + 1
+state(blas.dgemm(1.0, a, a, trans_a=1), blas.dtrsm(1.0, s, a, side=1), linalg.lu_factor(s)[0], linalg.cholesky(s), linalg.qr(a)[1],
+      blas.sgemm(2.0, a.astype("f"), s.astype("f")), np.ones((3, 4)) @ np.ones((4, 5)))
+"""
+
+
+def of_python(python, program):
+    """The calls of a program, by routine without the names' prefixes and suffixes; with its results as they are without the agent."""
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+    bare = run([python, "-c", program], env={**clean_environment(), **environment})
+    result, output = record([python, "-c", program], env={**ACTIVE, **environment})
+    expect_equal((result.returncode, result.stdout, result.stderr), (0, bare.stdout, bare.stderr), "the program")
+    report = read_report("blas", output)
+    expect_fits("blas", report)
+    return collections.Counter({tuple(row[name] for name in ("routine", "m", "n", "k", "letters")): row["calls"]
+                                for row in report["calls"]}), report
+
+
+@case
+def numpys_calls_have_the_sizes_of_its_arrays():
+    calls, report = of_python(torch_python(), NUMPY)
+    expect_equal(calls, collections.Counter({
+        ("dgemm", 30, 25, 20, "NN"): 5, ("dsyrk", None, 20, 30, "UT"): 1, ("dgemv", 20, 30, None, "T"): 1,
+        ("zgemm", 30, 25, 20, "NN"): 1, ("sgemm", 30, 25, 20, "NN"): 1, ("dgesv", None, 20, 25, ""): 1,
+        ("dpotrf", None, 20, None, "L"): 1, ("dgesdd", 30, 20, None, "A"): 1, ("dgetrf", 20, 20, None, ""): 1,
+        ("dsyevd", None, 20, None, "NL"): 1}), "calls")
+    expect_equal({row["name"] for row in report["calls"] if row["routine"] == "dgemm"}, {"scipy_cblas_dgemm64_"}, "the name in numpy's wheel")
+    assert all("openblas" in row["library"] for row in report["calls"]), report["calls"]
+
+
+@case
+def scipys_calls_go_to_its_own_library():
+    calls, report = of_python(environment_python("popular"), SCIPY)
+    expect_equal(calls, collections.Counter({
+        ("dgemm", 20, 20, 30, "TN"): 1, ("dtrsm", 30, 20, None, "RUNN"): 1, ("dgetrf", 20, 20, None, ""): 1,
+        ("dpotrf", None, 20, None, "U"): 1, ("dgeqrf", 30, 20, None, ""): 1, ("dorgqr", 30, 30, 20, ""): 1,
+        ("sgemm", 30, 20, 20, "NN"): 1, ("dgemm", 3, 5, 4, "NN"): 1}), "calls")
+    expect_equal(len({row["library"] for row in report["calls"]}), 2, "libraries: scipy's and numpy's")
+
+
+TORCH = """
+import numpy, torch
+torch.set_num_threads(1)
+a = torch.ones(32, 32)
+(a @ a).sum()
+with torch.profiler.record_function("outer"):
+    numpy.ones((30, 20)) @ numpy.ones((20, 25))
+"""
+
+
+@case
+def torchs_own_calls_are_said_to_be_unseen():
+    result, output = record([torch_python(), "-c", TORCH], env={**ACTIVE, "PYTHONDONTWRITEBYTECODE": "1"})
+    expect_equal(result.returncode, 0, result.stderr.decode())
+    report = read_report("blas", output)
+    expect_equal([(row["routine"], row["m"], row["n"], row["k"]) for row in report["calls"]], [("dgemm", 30, 25, 20)], "calls")
+    assert any("calls inside libtorch_cpu.so are not seen" in note for note in report["notes"]), report["notes"]
+    trace = json.loads(exported(output, "trace.json", "--format", "chrome").read_text())["traceEvents"]
+    call = next(event for event in trace if event.get("cat") == "library_call")
+    outer = next(event for event in trace if event.get("name") == "outer" and event.get("ph") == "X")
+    expect_equal(({name: call["args"][name] for name in ("m", "n", "k", "FLOPs", "Type")}, call["name"]),
+                 ({"m": 30, "n": 25, "k": 20, "FLOPs": 2 * 30 * 25 * 20, "Type": "float64"}, "scipy_cblas_dgemm64_"), "the slice")
+    assert "<module>" in call["args"]["Call stack"], call
+    expect_equal(call["tid"], outer["tid"], "its thread")
+    assert outer["ts"] <= call["ts"] and call["ts"] + call["dur"] <= outer["ts"] + outer["dur"], (outer, call)
+    trace = exported(output, "trace.pftrace", "--format", "perfetto").read_bytes()
+    assert b"library_call" in trace and b"scipy_cblas_dgemm64_" in trace
 
 
 @case

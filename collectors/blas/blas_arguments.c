@@ -86,6 +86,25 @@ static char letter_of_number(uint64_t number)
 	}
 }
 
+/*
+ * cuBLAS counts from 0: what a letter is follows from the routine, in whose order a side comes first
+ * and a triangle before what is transposed.
+ */
+static char letter_in_cublas(const char *routine, uint32_t at, uint64_t number)
+{
+	static const char side[] = "LR", triangle[] = "LU", transposed[] = "NTC", diagonal[] = "NU";
+	bool has_side = strstr(routine, "mm") == routine + 2 || !strcmp(routine, "trsm");
+	bool has_triangle = routine[0] != 'g';
+
+	if (has_triangle && has_side && at == 1)
+		return number < 2 ? side[number] : '?';
+	if (has_triangle && at == 1u + has_side)
+		return number < 2 ? triangle[number] : '?';
+	if (at == 4)
+		return number < 2 ? diagonal[number] : '?';
+	return number < 3 ? transposed[number] : '?';
+}
+
 static char letter(const struct blas_frame *frame, uint32_t i)
 {
 	const struct blas_name *name = &frame->slot->name;
@@ -96,6 +115,8 @@ static char letter(const struct blas_frame *frame, uint32_t i)
 		word = (uint64_t)integer_at(frame, word, 0);
 	if (name->form == BLAS_IN_CBLAS)
 		return letter_of_number((uint32_t)word);
+	if (name->form == BLAS_IN_CUBLAS)
+		return letter_in_cublas(name->routine->name, i, (uint32_t)word);
 	if (name->form == BLAS_IN_LAPACKE)
 		c = to_upper((uint8_t)word);
 	else

@@ -61,17 +61,34 @@ static uint32_t label_of_routine(const struct blas_name *name)
 	return torsh_label(text, n + 1);
 }
 
-static inline __attribute__((always_inline)) void
-send(struct event *event, const struct blas_slot *slot, const void *caller)
+/* Labels are a process's own; threads that store them at once store the same. */
+static const uint32_t *labels_of(struct blas_slot *slot)
+{
+	uint32_t pid = (uint32_t)torsh_process->pid;
+
+	if (atomic_load_explicit(&slot->labels_pid, memory_order_acquire) == pid)
+		return slot->labels;
+	slot->labels[BLAS_LABEL_NAME] = label_of(slot->text);
+	slot->labels[BLAS_LABEL_ROUTINE] = label_of_routine(&slot->name);
+	slot->labels[BLAS_LABEL_LIBRARY] = label_of(slot->library);
+	/* Pairs with the acquire above. */
+	atomic_store_explicit(&slot->labels_pid, pid, memory_order_release);
+	return slot->labels;
+}
+
+static inline __attribute__((always_inline)) void send(struct event *event, struct blas_slot *slot,
+						       const void *caller)
 {
 	struct producer *producer = torsh_producer_enter();
+	const uint32_t *labels;
 
 	if (!producer)
 		return;
 	if (torsh_schedule_is_on(producer)) {
-		event->library_call.name = label_of(slot->text);
-		event->library_call.routine = label_of_routine(&slot->name);
-		event->library_call.library = label_of(slot->library);
+		labels = labels_of(slot);
+		event->library_call.name = labels[BLAS_LABEL_NAME];
+		event->library_call.routine = labels[BLAS_LABEL_ROUTINE];
+		event->library_call.library = labels[BLAS_LABEL_LIBRARY];
 		torsh_producer_event(producer, event, torsh_config.with_stack ? caller : NULL);
 	}
 	torsh_producer_leave(producer);

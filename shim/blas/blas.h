@@ -35,7 +35,8 @@ struct blas_routine {
 	struct blas_layout at;
 };
 
-enum blas_form { BLAS_IN_FORTRAN, BLAS_IN_CBLAS, BLAS_IN_LAPACKE };
+/* In cuBLAS the handle comes first, as the matrices' order in CBLAS, and factors are addresses. */
+enum blas_form { BLAS_IN_FORTRAN, BLAS_IN_CBLAS, BLAS_IN_LAPACKE, BLAS_IN_CUBLAS };
 
 /* What a name means. */
 struct blas_name {
@@ -55,6 +56,8 @@ bool torsh_blas_name(const char *text, struct blas_name *name);
 #define BLAS_SLOTS 2048u
 #define BLAS_TEXT_BYTES 56u
 
+enum { BLAS_LABEL_NAME, BLAS_LABEL_ROUTINE, BLAS_LABEL_LIBRARY, BLAS_LABELS };
+
 /* A name and one definition of it. Filled in before next is, and never removed. */
 struct blas_slot {
 	void *_Atomic next; /* the definition; NULL: the slot is not in use */
@@ -63,6 +66,9 @@ struct blas_slot {
 	_Atomic bool is_bound; /* with lazy: next is the definition */
 	void *entry; /* the slot's own code */
 	struct blas_name name;
+	/* The collector's labels of name, routine and library, in the process with this pid; 0: none. */
+	_Atomic uint32_t labels_pid;
+	uint32_t labels[BLAS_LABELS];
 	char text[BLAS_TEXT_BYTES]; /* the name as it is called */
 	char library[BLAS_TEXT_BYTES]; /* file name, without its folder; may be cut */
 };

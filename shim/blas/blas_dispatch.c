@@ -30,6 +30,7 @@ void torsh_blas_slot_name(struct blas_slot *slot, const void *code)
 	const char *path = map && map->l_name ? map->l_name : "", *name = strrchr(path, '/');
 
 	torsh_blas_slot_copy(slot->library, name ? name + 1 : path);
+	atomic_store_explicit(&slot->labels_pid, 0, memory_order_release);
 }
 
 /* The loader binds the place during the call, which has to return here even if it isn't recorded. */

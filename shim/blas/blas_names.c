@@ -36,6 +36,44 @@ static bool read_suffix(const char *rest, struct blas_name *name)
 	return name->is_wide;
 }
 
+/* cuBLAS: the routines on matrices, with "_v2", and with "_64" for integers of 64 bits. */
+static bool read_cublas(const char *text, struct blas_name *name)
+{
+	static const struct {
+		const char *name, *routine;
+	} known[] = {
+		{"gemmStridedBatched", "gemm_batch_strided"},
+		{"gemm_v2", "gemm"},
+		{"gemm3m", "gemm3m"},
+		{"symm_v2", "symm"},
+		{"hemm_v2", "hemm"},
+		{"syrk_v2", "syrk"},
+		{"herk_v2", "herk"},
+		{"syr2k_v2", "syr2k"},
+		{"her2k_v2", "her2k"},
+		{"trsm_v2", "trsm"},
+		{"gemv_v2", "gemv"},
+	};
+	static const char types[] = "SDCZ";
+	const char *at = *text ? strchr(types, *text) : NULL, *rest;
+
+	if (!at)
+		return false;
+	name->form = BLAS_IN_CUBLAS;
+	name->type = "sdcz"[at - types];
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		rest = after(text + 1, known[i].name);
+		if (!rest || (*rest && strcmp(rest, "_64")))
+			continue;
+		name->is_wide = *rest;
+		for (size_t k = 0; k < sizeof(routines) / sizeof(*routines); k++)
+			if (!strcmp(routines[k].name, known[i].routine))
+				name->routine = &routines[k];
+		return true;
+	}
+	return false;
+}
+
 static bool read_routine(const char *text, struct blas_name *name)
 {
 	name->type = *text++;
@@ -57,6 +95,8 @@ bool torsh_blas_name(const char *text, struct blas_name *name)
 
 	*name = (struct blas_name){.form = BLAS_IN_FORTRAN};
 	rest = rest ? rest : text;
+	if (*rest == 'c' && (routine = after(rest, "cublas")))
+		return read_cublas(routine, name);
 	if (*rest == 'c' && (routine = after(rest, "cblas_")))
 		name->form = BLAS_IN_CBLAS;
 	else if (*rest == 'L' && (routine = after(rest, "LAPACKE_")))

@@ -84,7 +84,7 @@ def both(program, way):
 def every_form_has_its_sizes():
     for name in ("lazy", "now"):
         output, expected = both(folder() / name, "all")
-        assert len(expected) == 11, expected
+        assert len(expected) == 13, expected
         expect_equal(calls_in(output), expected, name)
 
 
@@ -125,6 +125,8 @@ def flops_follow_from_the_sizes():
     expect_equal(rows["cblas_zgemm_batch_strided", 4]["flops"], 8 * 2 * 3 * 4 * 12, "a complex batch")
     expect_equal(rows["ztrsm_", None]["flops"], 6 * 20 * 30 * 31 // 2 + 2 * 20 * 30 * 29 // 2, "ztrsm")
     expect_equal(rows["scipy_cblas_dgemm64_", 5000000000]["flops"], 2 * 3 * 4 * 5000000000, "64-bit sizes")
+    expect_equal(rows["cublasZgemmStridedBatched", 5]["flops"], 8 * 3 * 4 * 5 * 12, "of a device")
+    expect_equal(rows["cublasZgemmStridedBatched", 5]["gflops_per_s"], None, "its speed")
     expect_equal(rows["dgesdd_", None]["flops"], None, "dgesdd")
     expect_equal({row["type"] for row in rows.values()}, {"float32", "float64", "complex128"}, "types")
     row = rows["cblas_sgemm", 55]

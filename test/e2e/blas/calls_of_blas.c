@@ -46,6 +46,11 @@ extern void dgetrf_(const int *, const int *, double *, const int *, int *, int 
 extern void dgesdd_(const char *, const int *, const int *, double *, const int *, double *,
 		    double *, const int *, double *, const int *, double *, const int *, int *,
 		    int *, size_t);
+extern int cublasZgemmStridedBatched(void *, int, int, int, int, int, const double *,
+				     const double *, int, long long, const double *, int, long long,
+				     const double *, double *, int, long long, int);
+extern int cublasDtrsm_v2(void *, int, int, int, int, int, int, const double *, const double *, int,
+			  double *, int);
 extern int LAPACKE_dpotrf(int, char, int, double *, int);
 extern uint64_t oracle_sum(void);
 
@@ -76,6 +81,9 @@ static void call_all(void)
 	cblas_dgemm_batch_strided(101, 111, 111, 2, 3, 4, 1.0, a, 5, 6, b, 7, 8, 0.0, c, 9, 10, 11);
 	cblas_zgemm_batch_strided(101, 111, 111, 2, 3, 4, alpha, a, 5, 6, b, 7, 8, beta, c, 9, 10,
 				  12);
+	printf("%d ", cublasZgemmStridedBatched((void *)77, 2, 1, 3, 4, 5, alpha, a, 6, 7, b, 8, 9,
+						beta, c, 10, 11, 12));
+	printf("%d ", cublasDtrsm_v2((void *)77, 1, 1, 2, 1, 30, 20, alpha, a, 6, b, 8));
 	dgetrf_(&m, &n, a, &three, pivots, &info);
 	dgesdd_("S", &m, &n, a, &three, s, u, &three, vt, &four, work, &ask, iwork, &info, 1);
 	dgesdd_("S", &m, &n, a, &three, s, u, &three, vt, &four, work, &given, iwork, &info, 1);

@@ -178,6 +178,32 @@ void FORTRAN(dgesdd)(const char *job, const integer *m, const integer *n, double
 }
 
 #ifndef WIDE
+/* Not NVIDIA's: what matters is how its functions are called. */
+int cublasZgemmStridedBatched(void *handle, int ta, int tb, int m, int n, int k,
+			      const double *alpha, const double *a, int lda, long long stride_a,
+			      const double *b, int ldb, long long stride_b, const double *beta,
+			      double *c, int ldc, long long stride_c, int batch)
+{
+	char letters[3] = {transposed[ta], transposed[tb]};
+
+	put("cublasZgemmStridedBatched", m, n, k, batch, letters);
+	add(mix(mix((uint64_t)(uintptr_t)handle, alpha[0]), beta[0]) +
+	    (uint64_t)(lda + ldb * 3 + ldc * 5 + stride_a * 7 + stride_b * 11 + stride_c * 13));
+	c[0] = a[0] + b[0];
+	return 9;
+}
+
+int cublasDtrsm_v2(void *handle, int side, int triangle, int ta, int diagonal, int m, int n,
+		   const double *alpha, const double *a, int lda, double *b, int ldb)
+{
+	char letters[5] = {"LR"[side], "LU"[triangle], transposed[ta], "NU"[diagonal]};
+
+	put("cublasDtrsm_v2", m, n, -1, -1, letters);
+	add(mix((uint64_t)(uintptr_t)handle, *alpha) + (uint64_t)(lda * 3 + ldb));
+	b[0] += a[0];
+	return 8;
+}
+
 int LAPACKE_dpotrf(int order, char triangle, integer n, double *a, integer lda)
 {
 	char letters[2] = {triangle};

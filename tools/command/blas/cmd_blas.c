@@ -150,6 +150,12 @@ static const char *letters_of(const struct recorded_library_call *call, char tex
 	return text;
 }
 
+/* A device works on while the call has returned. */
+static bool has_speed(const struct call_row *row)
+{
+	return !row->unknown && !(row->call.name && !strncmp(row->call.name, "cublas", 6));
+}
+
 /* FLOPs per ns are 10^9 FLOPs per s. */
 static double speed_of(const struct call_row *row)
 {
@@ -182,13 +188,14 @@ static void emit_row(struct json_writer *json, const struct call_row *row)
 	torsh_json_put_text(json, "letters", letters_of(call, letters));
 	torsh_json_put_text(json, "type", torsh_library_type(call->type));
 	torsh_json_put_u64(json, "calls", call->calls);
-	if (row->unknown) {
+	if (row->unknown)
 		torsh_json_put_null(json, "flops");
-		torsh_json_put_null(json, "gflops_per_s");
-	} else {
+	else
 		torsh_json_put_u64(json, "flops", row->flops);
+	if (has_speed(row))
 		torsh_json_put_double(json, "gflops_per_s", speed_of(row));
-	}
+	else
+		torsh_json_put_null(json, "gflops_per_s");
 	torsh_json_put_text(json, "flops_reason", row->unknown);
 	torsh_json_put_u64(json, "total_ns", call->total_ns);
 	torsh_json_put_u64(json, "min_ns", call->min_ns);
@@ -244,13 +251,14 @@ static void put_row(struct table *table, const struct call_row *row)
 	torsh_table_count(table, call->calls);
 	torsh_table_time(table, call->total_ns);
 	torsh_table_time(table, call->calls ? call->total_ns / call->calls : 0);
-	if (row->unknown) {
+	if (row->unknown)
 		torsh_table_unknown(table);
-		torsh_table_unknown(table);
-	} else {
+	else
 		torsh_table_count(table, row->flops);
+	if (has_speed(row))
 		torsh_table_cell(table, "%.2f", speed_of(row));
-	}
+	else
+		torsh_table_unknown(table);
 	torsh_table_cell(table, "%s", call->name ? call->name : "?");
 	put_size(table, call->m);
 	put_size(table, call->n);

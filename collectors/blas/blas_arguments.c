@@ -87,8 +87,8 @@ static char letter_of_number(uint64_t number)
 }
 
 /*
- * cuBLAS counts from 0: what a letter is follows from the routine, in whose order a side comes first
- * and a triangle before what is transposed.
+ * cuBLAS counts from 0: what a letter is follows from the routine, in whose order a side comes
+ * first and a triangle before what is transposed.
  */
 static char letter_in_cublas(const char *routine, uint32_t at, uint64_t number)
 {

@@ -61,12 +61,12 @@ enum { BLAS_LABEL_NAME, BLAS_LABEL_ROUTINE, BLAS_LABEL_LIBRARY, BLAS_LABELS };
 /* A name and one definition of it. Filled in before next is, and never removed. */
 struct blas_slot {
 	void *_Atomic next; /* the definition; NULL: the slot is not in use */
-	/* where the loader binds the name at its first call: next is its code for that until then */
+	/* where the loader binds the name at the first call: until then next is its code */
 	void **lazy;
 	_Atomic bool is_bound; /* with lazy: next is the definition */
 	void *entry; /* the slot's own code */
 	struct blas_name name;
-	/* The collector's labels of name, routine and library, in the process with this pid; 0: none. */
+	/* the collector's labels, valid in the process with this pid; 0: none */
 	_Atomic uint32_t labels_pid;
 	uint32_t labels[BLAS_LABELS];
 	char text[BLAS_TEXT_BYTES]; /* the name as it is called */

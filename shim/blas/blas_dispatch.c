@@ -33,7 +33,7 @@ void torsh_blas_slot_name(struct blas_slot *slot, const void *code)
 	atomic_store_explicit(&slot->labels_pid, 0, memory_order_release);
 }
 
-/* The loader binds the place during the call, which has to return here even if it isn't recorded. */
+/* The loader binds the place in this call, which has to return even if it isn't recorded. */
 static bool is_unbound(struct blas_slot *slot)
 {
 	return slot->lazy && !atomic_load_explicit(&slot->is_bound, memory_order_relaxed);

@@ -35,8 +35,8 @@ static void *instead(const char *name, void *found)
 }
 
 /*
- * Allocators' own functions, MPI's and BLAS's are interposed in look-ups by name, too; and the objects that
- * a dlopen brought are checked here, because most programs call dlsym after it. The return address
+ * Allocators' own functions, MPI's and BLAS's are interposed in look-ups by name, too; and the
+ * objects that a dlopen brought are checked here, because most programs call dlsym after it. The return address
  * identifies the calling object: look-ups of other names, and with RTLD_NEXT, must be tail calls.
  */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)

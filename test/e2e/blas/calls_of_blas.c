@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls the routines of test/e2e/blas/oracle_so.c in one way each, and prints what they returned and
- * what is left of the processor's state:
+ * Calls the routines of test/e2e/blas/oracle_so.c in one way each, and prints what they returned
+ * and what is left of the processor's state:
  *
  *	calls_of_blas WAY [FOLDER]	FOLDER: of the libraries that it opens
  */

@@ -10,6 +10,7 @@
 #include "collectors/torch/operator_events.h"
 #include "collectors/waits/wait_events.h"
 #include "shim/allocators/allocator_calls.h"
+#include "shim/blas/blas.h"
 #include "shim/cpython/cpython_memory.h"
 #include "shim/mpi/mpi.h"
 #include "shim/waits/wait_calls.h"
@@ -27,6 +28,7 @@ const struct callbacks torsh_callbacks = {
 	.waits_start = torsh_waits_objects_start,
 	.process_ends = torsh_waits_end,
 	.nccl_starts = torsh_nccl_objects_start,
+	.blas_starts = torsh_blas_objects_start,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 	.python_runs = torsh_gc_watch,

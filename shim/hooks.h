@@ -263,6 +263,8 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object);
 
 /* It returned this. A call that is left by an exception or a jump is not reported. */
 void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame);
+
+/*
  * Samples of processor time: collectors/cpu/cpu_sampler.c. Whether threads are to be followed from
  * their start on.
  */
@@ -346,5 +348,39 @@ void torsh_http_received(int fd, const void *data, ssize_t n);
 
 /* What send returned. */
 void torsh_http_sent(int fd, const void *data, ssize_t n);
+
+/*
+ * BLAS and LAPACK: collectors/blas/blas_calls.c. The frame of a call; shim/blas/blas_entry_*.S know
+ * the places of its first fields.
+ */
+#ifdef __aarch64__
+#define BLAS_REGISTERS 8u
+#else
+#define BLAS_REGISTERS 6u
+#endif
+#define BLAS_LETTERS 4u
+
+struct blas_frame {
+	uint64_t registers[BLAS_REGISTERS]; /* the first arguments; */
+	const uint64_t *stack; /* and the others */
+	void *next; /* to call */
+	uint64_t n_stack; /* even: how many of the others the routine may have */
+	uint64_t results[4]; /* of the routine, and what else has to be kept */
+	/* What collectors/blas keeps from before the call to after it. */
+	struct blas_slot *slot;
+	uint64_t begin_ns;
+	uint64_t m, n, k, batch; /* and 1; 0: it has none */
+	uint32_t letters; /* one in each byte, from the lowest on */
+	bool is_recorded;
+};
+
+/* The object has routines of its own, whose calls are not seen, or none. */
+void torsh_blas_unseen(const char *library);
+
+/* The routine of the frame's slot is about to be called. Returns whether the call is recorded. */
+bool torsh_blas_begins(struct blas_frame *frame);
+
+/* A recorded call returned. caller: the frame address of the slot's call, for the stack. */
+void torsh_blas_ends(const struct blas_frame *frame, const void *caller);
 
 #endif

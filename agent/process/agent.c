@@ -267,6 +267,8 @@ static void start_from(int expected, int (*begin)(void))
 			torsh_callbacks.mpi_starts();
 		if (torsh_config.activities & ACTIVITY_NCCL)
 			torsh_callbacks.nccl_starts();
+		if (torsh_config.activities & ACTIVITY_BLAS)
+			torsh_callbacks.blas_starts();
 		if (torsh_config.activities & ACTIVITY_WAITS)
 			torsh_callbacks.waits_start();
 	}

@@ -34,6 +34,8 @@ struct callbacks {
 	void (*process_ends)(void);
 	/* The agent has started and NCCL is recorded. */
 	void (*nccl_starts)(void);
+	/* The agent has started and BLAS is recorded. */
+	void (*blas_starts)(void);
 	/* A stack passed through a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);
 	/*

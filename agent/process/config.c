@@ -143,7 +143,8 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		{"nvtx", ACTIVITY_NVTX},       {"itt", ACTIVITY_ITT},
 		{"nccl", ACTIVITY_NCCL},       {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
 		{"samples", ACTIVITY_SAMPLES}, {"mpi", ACTIVITY_MPI},
-		{"waits", ACTIVITY_WAITS},     {"perf", ACTIVITY_LATER},
+		{"waits", ACTIVITY_WAITS},     {"blas", ACTIVITY_BLAS},
+		{"perf", ACTIVITY_LATER},
 	};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
@@ -422,7 +423,7 @@ void torsh_config_read(char *const *environment)
 		torsh_message(
 			PREFIX
 			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx, itt, mpi and samples), "
-			"cuda, and nccl or nccl:full, and waits; the others named come later",
+			"cuda, blas, waits, and nccl or nccl:full; the others named come later",
 			NULL);
 	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&
 	    !(torsh_config.activities & ACTIVITY_CUDA))

@@ -29,6 +29,7 @@ enum activity {
 	ACTIVITY_MPI = 1 << 10, /* MPI's collectives, messages and waits */
 	ACTIVITY_WAITS = 1 << 13, /* waits of threads in the C library; only if named */
 	ACTIVITY_SAMPLES = 1 << 11, /* samples of the processor time of threads */
+	ACTIVITY_BLAS = 1 << 12, /* calls of BLAS and LAPACK */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
 			     ACTIVITY_NVTX | ACTIVITY_ITT | ACTIVITY_MPI,
 };

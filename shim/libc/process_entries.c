@@ -22,6 +22,7 @@
 #include "shim/libc/next.h"
 #include "shim/loader/rebinding.h"
 #include "shim/loader/unloading.h"
+#include "shim/blas/blas.h"
 #include "shim/ranges/ranges.h"
 #include "shim/waits/wait_calls.h"
 
@@ -293,6 +294,7 @@ EXPORT void *dlopen(const char *path, int mode)
 	torsh_python_loading();
 	torsh_rebinding_loading();
 	torsh_waits_loading();
+	torsh_blas_loading();
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }
 

@@ -79,14 +79,20 @@ static bool change_place(void **place, int i, const struct torsh_relocation *rel
 			 const struct change *change)
 {
 	void *found = __atomic_load_n(place, __ATOMIC_RELAXED), *wrapper;
+	bool is_unbound = relocation->is_function && (uintptr_t)found >= change->extent.start &&
+			  (uintptr_t)found < change->extent.end;
 
-	if (relocation->is_function && (uintptr_t)found >= change->extent.start &&
-	    (uintptr_t)found < change->extent.end)
-		found = is_other(change, i, relocation->symbol) ? NULL : change->bindings->bound(i);
-	if (!found)
+	if (is_unbound && is_other(change, i, relocation->symbol))
 		return true;
-	wrapper = change->bindings->instead(i, found);
-	return wrapper == found || put(place, wrapper, &change->extent);
+	if (is_unbound && change->bindings->unbound) {
+		wrapper = change->bindings->unbound(i, place, found);
+	} else {
+		found = is_unbound ? change->bindings->bound(i) : found;
+		if (!found)
+			return true;
+		wrapper = change->bindings->instead(i, found);
+	}
+	return !found || wrapper == found || put(place, wrapper, &change->extent);
 }
 
 static void change_relocated(void *context, const struct torsh_relocation *relocation)

@@ -18,6 +18,11 @@ struct bindings {
 	int (*find)(const char *name);
 	/* The definition to which references to the name bind; NULL: not the library's. */
 	void *(*bound)(int i);
+	/*
+	 * Instead of bound, or NULL: the wrapper in place of the loader's code, to which the place
+	 * leads until it is called.
+	 */
+	void *(*unbound)(int i, void **place, void *binder);
 	/* The wrapper in place of an address that was found for the name, or found itself. */
 	void *(*instead)(int i, void *found);
 	/* Whether the object belongs to the library, so that it stays as it is. */

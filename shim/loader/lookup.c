@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "shim/allocators/allocator_calls.h"
+#include "shim/blas/blas.h"
 #include "shim/cuda/cupti.h"
 #include "shim/cuda/driver.h"
 #include "shim/hooks.h"
@@ -36,10 +37,10 @@ static void *instead(const char *name, void *found)
 }
 
 /*
- * Functions of allocators, MPI and NCCL are interposed in look-ups by name, too; and the objects
- * that a dlopen brought are checked here, because most programs call dlsym after it. The return
- * address identifies the calling object: look-ups of other names, and with RTLD_NEXT, must be tail
- * calls.
+ * Functions of allocators, MPI, NCCL and BLAS are interposed in look-ups by name, too; and the
+ * objects that a dlopen brought are checked here, because most programs call dlsym after it. The
+ * return address identifies the calling object: look-ups of other names, and with RTLD_NEXT, must
+ * be tail calls.
  */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 {
@@ -63,6 +64,11 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 		torsh_nccl_objects_recheck();
 		if (handle != RTLD_NEXT && torsh_nccl_api_has(name))
 			return torsh_nccl_api_instead(name, next(handle, name));
+	}
+	if (__builtin_expect(torsh_blas_objects_on, 0)) {
+		torsh_blas_objects_recheck();
+		if (handle != RTLD_NEXT && torsh_blas_has(name))
+			return torsh_blas_instead(name, next(handle, name));
 	}
 	if (__builtin_expect(is_plugin(name), 0) && handle != RTLD_NEXT)
 		return torsh_nccl_instead(name, handle, next(handle, name),

@@ -19,6 +19,7 @@
 	COMMAND(rss, "who owned the resident memory, page by page")              \
 	COMMAND(cpu, "where threads spent their time, and what they waited for") \
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")            \
+	COMMAND(blas, "calls of BLAS and LAPACK, with sizes and FLOPs")          \
 	COMMAND(steps, "how long each step of a training took")                  \
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")                 \
 	COMMAND(kernels, "what devices did, and for which operators")            \

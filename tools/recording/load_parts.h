@@ -120,6 +120,9 @@ void torsh_load_shorter_waits(struct recording *recording, const Torsh__ShorterW
 
 /* Free what was loaded. */
 void torsh_load_forget_waits(struct recorded_waits *waits);
+/* Load a LibraryCalls row, and free what was loaded. */
+void torsh_load_library_calls(struct recording *recording, const Torsh__LibraryCalls *row);
+void torsh_load_forget_library(struct recorded_library *library);
 
 /* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);

@@ -90,6 +90,7 @@ static void destroy_process(struct recorded_process *process)
 	torsh_load_forget_accounts(process);
 	torsh_load_forget_census(&process->census);
 	torsh_load_forget_waits(&process->waits);
+	torsh_load_forget_library(&process->library);
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);
 	for (size_t i = 0; i < process->n_moments; i++)

@@ -22,6 +22,7 @@
 #include "tools/recording/estimate.h"
 #include "tools/recording/identity/identity.h"
 #include "tools/recording/memory/recorded_account.h"
+#include "tools/recording/library/recorded_library.h"
 #include "tools/recording/memory/recorded_census.h"
 #include "tools/recording/memory/recorded_device_use.h"
 #include "tools/recording/memory/recorded_holders.h"
@@ -344,6 +345,7 @@ struct recorded_process {
 	struct recorded_account accounts[N_RECORDED_ACCOUNTS];
 	struct recorded_census census;
 	struct recorded_waits waits;
+	struct recorded_library library; /* calls of BLAS and LAPACK */
 	char *account_problem; /* why there is no later account; NULL: none is known */
 	struct profile_steps steps;
 	struct recorded_rows survivors; /* struct recorded_survivors */

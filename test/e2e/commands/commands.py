@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import made  # noqa: E402
 
-COMMANDS = ("run", "report", "open", "brief", "leaks", "peak", "rss", "ops", "steps", "cpu", "modules", "kernels", "tensors", "whatif", "regions",
+COMMANDS = ("run", "report", "open", "brief", "leaks", "peak", "rss", "ops", "blas", "steps", "cpu", "modules", "kernels", "tensors", "whatif", "regions",
             "dump", "diff", "check", "ranks", "fold", "merge", "merge-trace", "export", "html", "serve", "list", "top",
             "snapshot", "keep", "pause", "resume", "end")
 

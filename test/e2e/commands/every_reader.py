@@ -19,7 +19,7 @@ from live_targets import Target  # noqa: E402
 from pythons import find_all  # noqa: E402
 from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simulated  # noqa: E402
 
-READERS = ("report", "leaks", "peak", "rss", "cpu", "ops", "steps", "modules", "kernels", "tensors", "regions")
+READERS = ("report", "leaks", "peak", "rss", "cpu", "ops", "blas", "steps", "modules", "kernels", "tensors", "regions")
 NO_READERS = {"run", "serve", "list", "snapshot", "keep", "top", "pause", "resume", "end", "diff", "html", "export", "dump",
               "open", "brief", "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
 # What asks for more than the plain command does.

@@ -71,7 +71,7 @@ def documents():
     expect_equal(result.returncode, 0, "status")
     steps, _ = made(ranks=2, operators=OPERATORS)
     found = {name: [json.loads(torsh(name, output, "--json")) for output in (heap, steps)]
-             for name in ("report", "brief", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss",
+             for name in ("report", "brief", "leaks", "peak", "ops", "blas", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss",
                           "cpu", "ranks")}
     _, held = record([sys.executable, "-c", "held = [bytearray(1000000) for _ in range(9)]"])
     found["leaks"].append(leaks(held))

@@ -349,8 +349,9 @@ static void planned_features_are_reported_as_such(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(printed, "this version records cpu (which is heap, vm, python, "
-					"torch, nvtx, itt and mpi), cuda, and nccl or nccl:full"));
+	assert_non_null(strstr(printed,
+			       "this version records cpu (which is heap, vm, python, "
+			       "torch, nvtx, itt and mpi), cuda, blas, and nccl or nccl:full"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 

@@ -391,6 +391,8 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_sample(chrome, process, &of->strings, event);
 	else if (event->event.id == EVENT_PYTHON_GC)
 		torsh_chrome_put_gc(chrome, &of->strings, event);
+	else if (event->event.id == EVENT_LIBRARY_CALL)
+		torsh_chrome_put_library_call(chrome, process, event);
 	else if (awaited)
 		torsh_chrome_put_wait(chrome, &of->strings, event, awaited);
 	else if (event->event.id == EVENT_PROCESS_GROUP)

@@ -94,6 +94,10 @@ void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);
 void torsh_chrome_put_kernel(struct chrome *chrome, const struct recorded_process *process,
 			     const struct event_kernel *kernel);
 
+/* A call of BLAS or LAPACK, as a slice: chrome_library.c. */
+void torsh_chrome_put_library_call(struct chrome *chrome, const struct recorded_process *process,
+				   const struct timeline_event *event);
+
 /* A run of Python's garbage collector, as a slice: chrome_gc.c. */
 void torsh_chrome_put_gc(struct chrome *chrome, struct string_cache *strings,
 			 const struct timeline_event *event);

@@ -226,6 +226,8 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_sample(perfetto, sequence, event);
 	else if (event->event.id == EVENT_PYTHON_GC)
 		torsh_perfetto_put_gc(perfetto, sequence, event, innermost);
+	else if (event->event.id == EVENT_LIBRARY_CALL)
+		torsh_perfetto_put_library_call(perfetto, process, event, innermost);
 	else if (awaited)
 		torsh_perfetto_put_wait(perfetto, sequence, event, innermost, awaited);
 	else if (!torsh_trace_has(perfetto->trace, event->at_ns))

@@ -64,6 +64,7 @@ enum tag {
 	CATEGORY(GRAPH, "cuda_graph")                \
 	CATEGORY(COLLECTOR, "python_gc")             \
 	CATEGORY(COLLECTIVE_WAIT, "collective_wait") \
+	CATEGORY(LIBRARY, "library_call")            \
 	CATEGORY(NCCL, "nccl")                       \
 	CATEGORY(COLLECTIVE, "collective")
 
@@ -98,6 +99,11 @@ enum tag {
 	ANNOTATION(PROTOCOL, "protocol")              \
 	ANNOTATION(CHANNEL, "channel")                \
 	ANNOTATION(GROUP, "group")                    \
+	ANNOTATION(M, "m")                            \
+	ANNOTATION(N, "n")                            \
+	ANNOTATION(K, "k")                            \
+	ANNOTATION(BATCH, "batch")                    \
+	ANNOTATION(FLOPS, "flops")                    \
 	ANNOTATION(CLOCK_ERROR, "clock_error_ns")
 
 struct perfetto;
@@ -315,9 +321,14 @@ struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequenc
 				       Perfetto__CounterDescriptor__Unit unit);
 
 /*
- * A run of Python's garbage collector, as a slice inside of that operator (NULL: of none):
- * perfetto_gc.c.
+ * A call of BLAS or LAPACK, as a slice inside of that operator (NULL: of none): perfetto_library.c.
  */
+void torsh_perfetto_put_library_call(struct perfetto *perfetto,
+				     const struct recorded_process *process,
+				     const struct timeline_event *event,
+				     const struct span *innermost);
+
+/* A run of Python's garbage collector likewise: perfetto_gc.c. */
 void torsh_perfetto_put_gc(struct perfetto *perfetto, struct sequence *sequence,
 			   const struct timeline_event *event, const struct span *innermost);
 

@@ -66,6 +66,7 @@ void torsh_process_state_destroy(struct process_state *state)
 	torsh_scopes_destroy(&state->scopes);
 	torsh_tensor_reads_free(&state->reads);
 	torsh_thread_waits_free(&state->waits);
+	torsh_library_calls_free(&state->library_calls);
 	torsh_device_sum_destroy(&state->devices);
 	for (uint32_t i = 0; i < state->n_notes; i++)
 		free(state->notes[i]);

@@ -22,6 +22,7 @@
 #include "tools/writer/fold/tables/step_pace.h"
 #include "tools/writer/fold/tables/device_sum.h"
 #include "tools/writer/fold/tables/paused_events.h"
+#include "tools/writer/fold/tables/library_calls.h"
 #include "tools/writer/fold/tables/series.h"
 #include "tools/writer/fold/tables/tensor_reads.h"
 #include "tools/writer/fold/tables/thread_waits.h"
@@ -135,6 +136,7 @@ struct process_state {
 	struct scopes scopes;
 	struct tensor_reads reads;
 	struct thread_waits waits;
+	struct library_calls library_calls;
 	struct folded_out_of_memory out_of_memory; /* the latest one */
 	bool has_refusals; /* of the driver: noted once */
 	bool is_out_of_memory; /* nothing is folded until torsh_out_of_memory_keep has cleared it */

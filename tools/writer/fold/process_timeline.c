@@ -54,6 +54,7 @@ static bool is_with_stack(const struct event *event)
 	case EVENT_DEVICE_ALLOC:
 	case EVENT_DEVICE_REFUSED:
 	case EVENT_PYTHON_GC:
+	case EVENT_LIBRARY_CALL:
 		return true;
 	case EVENT_THREAD_WAIT:
 		return !event->thread_wait.tid;
@@ -123,6 +124,8 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 	state->has_asked_driver = state->has_asked_driver || event->id == EVENT_DEVICE_ROOM;
 	if (event->id == EVENT_DEVICE_REFUSED)
 		note_refusal(state, &event->device_refused);
+	if (event->id == EVENT_LIBRARY_CALL)
+		torsh_library_calls_take(&state->library_calls, &event->library_call);
 	if (event->id == EVENT_PROCESS_GROUP)
 		take_world(state, &event->process_group);
 	if (event->id == EVENT_OUT_OF_MEMORY) {

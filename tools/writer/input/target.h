@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "tools/store/free_extents.h"
 #include "tools/writer/fold/memory_windows.h"
 #include "tools/writer/fold/process_state.h"
 #include "tools/writer/input/channel_view.h"
@@ -126,6 +127,7 @@ struct target {
 	uint32_t n_switch_signals, n_keep_signals; /* of the header's, as last seen */
 	struct reachability *reachability; /* verdicts on its blocks; NULL: not judged yet */
 	struct census_watch *census; /* of its small objects of Python; NULL: not looked at yet */
+	struct extent library_calls; /* of the rows of calls of BLAS, in the file */
 	struct residency *residency; /* who owns its resident memory; NULL: not looked at yet */
 	uint64_t n_written; /* number of events that were folded at the last checkpoint */
 };

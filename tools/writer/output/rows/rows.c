@@ -216,6 +216,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target,
 	torsh_rows_append_residency(file, target, priority, false);
 	torsh_rows_append_census(file, target, priority, false);
 	torsh_rows_append_waits(file, target, priority, false);
+	torsh_rows_append_library_calls(file, target, priority, false);
 	mark_all_written(&target->state);
 }
 
@@ -236,6 +237,7 @@ static int append_target_to(struct recording_file *file, struct target *target,
 	torsh_rows_append_residency(file, target, RECORDING_LAST, true);
 	torsh_rows_append_census(file, target, RECORDING_LAST, true);
 	torsh_rows_append_waits(file, target, RECORDING_LAST, true);
+	torsh_rows_append_library_calls(file, target, RECORDING_LAST, true);
 	target->rows = written;
 	return state.has_missed ? -EIO : 0;
 }

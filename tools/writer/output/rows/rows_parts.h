@@ -160,6 +160,10 @@ void torsh_rows_append_verdicts(struct recording_file *file, const struct target
 void torsh_rows_append_residency(struct recording_file *file, const struct target *target,
 				 enum recording_priority priority, bool is_all);
 
+/* Write its calls of BLAS and LAPACK; is_all likewise. */
+void torsh_rows_append_library_calls(struct recording_file *file, struct target *target,
+				     enum recording_priority priority, bool is_all);
+
 /* Write the census of its small objects of Python; is_all likewise. */
 void torsh_rows_append_census(struct recording_file *file, const struct target *target,
 			      enum recording_priority priority, bool is_all);

@@ -93,7 +93,7 @@ static char letter_of_number(uint64_t number)
 static char letter_in_cublas(const char *routine, uint32_t at, uint64_t number)
 {
 	static const char side[] = "LR", triangle[] = "LU", transposed[] = "NTC", diagonal[] = "NU";
-	bool has_side = strstr(routine, "mm") == routine + 2 || !strcmp(routine, "trsm");
+	bool has_side = !strncmp(routine + 2, "mm", 2) || !strcmp(routine, "trsm");
 	bool has_triangle = routine[0] != 'g';
 
 	if (has_triangle && has_side && at == 1)

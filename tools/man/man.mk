@@ -5,8 +5,8 @@
 
 MAN := $(BUILD)/man
 GENERATE := tools/man/generate
-# The pages of the commands, of those of a session, and of topics.
-MAN_PAGES := $(addprefix $(MAN)/,$(notdir $(wildcard tools/man/*.1 tools/man/session/*.1 tools/man/topics/*.[57])))
+# The pages of the commands, of those for ranks and for sessions, and of topics.
+MAN_PAGES := $(addprefix $(MAN)/,$(notdir $(wildcard tools/man/*.1 tools/man/ranks/*.1 tools/man/session/*.1 tools/man/topics/*.[57])))
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 
 man: $(MAN_PAGES) $(COMPLETIONS) ## build the manual pages and the shell completions into build/man and build/completions
@@ -17,6 +17,8 @@ $(MAN)/tables: $(GENERATE)/tables $(BUILD)/torsh agent/process/variables.def age
 
 make_page = $(call say,man,$@)LC_ALL=C awk -v version=$(VERSION) -f $(GENERATE)/page.awk $(MAN)/tables $< >$@
 $(MAN)/%: tools/man/% $(MAN)/tables $(GENERATE)/page.awk
+	$(make_page)
+$(MAN)/%: tools/man/ranks/% $(MAN)/tables $(GENERATE)/page.awk
 	$(make_page)
 $(MAN)/%: tools/man/session/% $(MAN)/tables $(GENERATE)/page.awk
 	$(make_page)

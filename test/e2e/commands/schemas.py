@@ -76,7 +76,7 @@ def documents():
     _, held = record([sys.executable, "-c", "held = [bytearray(1000000) for _ in range(9)]"])
     found["leaks"].append(leaks(held))
     _, waited = record([PROGRAMS / "waits"], scratch("waits"), env={"TORSH_PROFILER_ACTIVITIES": "waits"})
-    found["cpu-off"] = [json.loads(torsh("cpu", output, "--off", "--json")) for output in (heap, steps, waited)]
+    found["cpu"] += [json.loads(torsh("cpu", output, "--off", "--json")) for output in (heap, steps, waited)]
     _, busy = record([PROGRAMS / "cpu_burn", "0.05"], scratch("busy"), env={"TORSH_PROFILER_ACTIVITIES": "cpu", "TORSH_PROFILER_CPU_HZ": "1000"})
     found["cpu"].append(json.loads(torsh("cpu", busy, "--json")))
     found["leaks-why"] = [json.loads(torsh("leaks", "--why", "1", "--json", output)) for output in (heap, held)]

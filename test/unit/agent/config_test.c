@@ -232,7 +232,8 @@ static void counters_without_cuda_are_reported_as_none(void **state)
 /* ACTIVITIES=nvtx turned PyTorch on too, once. */
 static void each_activity_is_one_of_its_own(void **state)
 {
-	static const char *const names[] = {"heap", "vm", "python", "torch", "nvtx", "itt", "mpi"};
+	static const char *const names[] = {"heap", "vm",  "python", "torch",
+					    "nvtx", "itt", "mpi",    "samples"};
 	uint32_t seen = 0;
 
 	(void)state;
@@ -349,9 +350,10 @@ static void planned_features_are_reported_as_such(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(printed,
-			       "this version records cpu (which is heap, vm, python, "
-			       "torch, nvtx, itt and mpi), cuda, blas, and nccl or nccl:full"));
+	assert_non_null(strstr(
+		printed,
+		"this version records cpu (which is heap, vm, python, "
+		"torch, nvtx, itt, mpi and samples), cuda, blas, waits, and nccl or nccl:full"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 
@@ -378,7 +380,8 @@ static void nccl_is_recorded_in_two_depths(void **state)
 	(void)state;
 	read_config(calls);
 	assert_string_equal(printed, "");
-	assert_int_equal(torsh_config.activities, ACTIVITIES_OF_HOST | ACTIVITY_NCCL);
+	assert_int_equal(torsh_config.activities,
+			 ACTIVITIES_OF_HOST | ACTIVITY_SAMPLES | ACTIVITY_NCCL);
 	read_config(full);
 	assert_string_equal(printed, "");
 	assert_int_equal(torsh_config.activities, ACTIVITY_NCCL | ACTIVITY_NCCL_FULL);

@@ -21,7 +21,7 @@ struct cpu_off_view {
 /* Print the report about the reading's processes on stdout, as text or as JSON. */
 void torsh_cpu_off(struct reading *reading, const struct read_options *options, bool is_gil);
 
-/* Print it as JSON: tools/schema/cpu-off.json. */
+/* Print it as JSON: tools/schema/cpu.json. */
 void torsh_cpu_off_json(const struct cpu_off_view *view);
 
 /* Print it as text. */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/fold/tables/thread_waits.h"
+#include "tools/writer/fold/calls/thread_waits.h"
 
 static void waits_add_up_by_thread_kind_stack_and_operator(void **state)
 {

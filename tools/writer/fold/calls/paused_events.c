@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/tables/paused_events.h"
+#include "tools/writer/fold/calls/paused_events.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/tables/library_calls.h"
+#include "tools/writer/fold/calls/library_calls.h"
 
 #include <stdlib.h>
 

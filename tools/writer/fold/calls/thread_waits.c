@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/tables/thread_waits.h"
+#include "tools/writer/fold/calls/thread_waits.h"
 
 #include <stdlib.h>
 

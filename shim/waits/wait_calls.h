@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The C library's functions in which a thread waits, interposed in the loaded objects' references
- * to them: the agent exports none of these names, and without torsh_waits_objects_start nothing is
- * changed. The C library's calls of itself aren't seen.
+ * to them; without torsh_waits_objects_start nothing is changed. Functions that the agent exports
+ * (send, sigwait) are wrapped like those of the C library. The C library's calls of itself aren't
+ * seen.
  */
 #ifndef TORSH_SHIM_WAITS_WAIT_CALLS_H
 #define TORSH_SHIM_WAITS_WAIT_CALLS_H

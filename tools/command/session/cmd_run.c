@@ -227,7 +227,7 @@ static struct argp_option *make_options(void)
 	options[N_SETTINGS + 1] = (struct argp_option){
 		.name = "cpu",
 		.key = KEY_CPU,
-		.doc = "also sample where threads spend processor time: torsh cpu"};
+		.doc = "also record where threads spend processor time, and what they wait for: torsh cpu"};
 	options[N_SETTINGS + 2] = (struct argp_option){
 		.name = "module",
 		.key = KEY_MODULE,
@@ -236,12 +236,12 @@ static struct argp_option *make_options(void)
 	return options;
 }
 
-/* Add the samples to the activities: those that were asked for, or all others. */
-static void add_samples(void)
+/* Add samples and waits to the activities: those that were asked for, or all others. */
+static void add_times(void)
 {
 	static const char *const others = "heap,vm,python,torch,cuda,nvtx,itt,mpi";
 	const char *asked = getenv("TORSH_PROFILER_ACTIVITIES");
-	char *all = torsh_need_text("%s,samples", asked && *asked ? asked : others);
+	char *all = torsh_need_text("%s,samples,waits", asked && *asked ? asked : others);
 
 	set_variable("ACTIVITIES", all);
 	free(all);
@@ -261,7 +261,7 @@ int torsh_command_run(int argc, char **argv)
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
 	if (run.with_cpu)
-		add_samples();
+		add_times();
 	if (run.module || torsh_is_python_script(run.command[0]))
 		run.command = torsh_python_command(run.module, run.command);
 	program = torsh_program_find(run.command[0]);

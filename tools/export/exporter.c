@@ -12,7 +12,13 @@ const char *const torsh_export_weight_names[N_EXPORT_WEIGHTS] = {
 
 bool torsh_export_has(const struct export *export, enum export_weight weight)
 {
-	return export->what == EXPORT_ALL || export->what == (unsigned)weight;
+	return export->what == (unsigned)weight ||
+	       (export->what == EXPORT_ALL && weight != EXPORT_CPU);
+}
+
+const char *torsh_export_unit(enum export_weight weight)
+{
+	return weight == EXPORT_CPU ? "nanoseconds" : "bytes";
 }
 
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample,

@@ -14,11 +14,13 @@
 #include "tools/memory/allocation_sites.h"
 
 /* WEIGHT(NAME, name, description) */
-#define EXPORT_WEIGHTS                                             \
-	WEIGHT(LEAKED, leaked, "not freed when the process ended") \
-	WEIGHT(PEAK, peak, "held when the heap was largest")       \
-	WEIGHT(ALLOCATED, allocated, "ever allocated")             \
-	WEIGHT(TEMPORARY, temporary, "freed by their own thread before it allocated another")
+#define EXPORT_WEIGHTS                                                                        \
+	WEIGHT(LEAKED, leaked, "not freed when the process ended")                            \
+	WEIGHT(PEAK, peak, "held when the heap was largest")                                  \
+	WEIGHT(ALLOCATED, allocated, "ever allocated")                                        \
+	WEIGHT(TEMPORARY, temporary, "freed by their own thread before it allocated another") \
+	WEIGHT(CPU, cpu,                                                                      \
+	       "processor time, by samples: their number, and nanoseconds in the place of bytes")
 
 enum export_weight {
 #define WEIGHT(NAME, name, text) EXPORT_##NAME,
@@ -27,7 +29,7 @@ enum export_weight {
 		N_EXPORT_WEIGHTS
 };
 
-#define EXPORT_ALL N_EXPORT_WEIGHTS
+#define EXPORT_ALL N_EXPORT_WEIGHTS /* all of memory */
 
 extern const char *const torsh_export_weight_names[N_EXPORT_WEIGHTS];
 
@@ -70,8 +72,11 @@ struct exporter {
 
 extern const struct exporter torsh_export_folded, torsh_export_speedscope, torsh_export_pprof;
 
-/* Returns whether that weight is exported. */
+/* Returns whether that weight is exported. Processor time has to be asked for. */
 bool torsh_export_has(const struct export *export, enum export_weight weight);
+
+/* Returns what the weight's bytes are: "bytes", or "nanoseconds". */
+const char *torsh_export_unit(enum export_weight weight);
 
 /*
  * Get the frames of a sample with the root first, without merged ones, as text formats need them:

@@ -4,10 +4,13 @@
 
 import os
 import pathlib
+import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
+from exported import exported  # noqa: E402
 
 SAMPLED = {"TORSH_PROFILER_ACTIVITIES": "samples", "TORSH_PROFILER_CPU_HZ": 1000}
 SHARE_S = 0.3
@@ -98,6 +101,35 @@ def lines_of_python_have_their_time():
     report = read_report("cpu", output, "--limit", "0", "--stacks", "python")
     check_functions(report, truth_of(text), output)
     assert any(row["python"] and row["function"] == "burn" and row["line"] for row in report["functions"]), report["functions"][:5]
+
+
+@case
+def exports_of_stacks_have_the_same_time():
+    """folded, speedscope and, as pprof itself reads it, pprof: function by function where the rest has a caller in common."""
+    _, output = sampled([PROGRAMS / "cpu_burn", SHARE_S])
+    report = read_report("cpu", output, "--limit", "0")
+    lines = [line.rpartition(" ") for line in torsh("export", output, "--format", "folded", "--what", "cpu", "--all").splitlines()]
+    expect_equal(sum(int(ns) for _, _, ns in lines), report["ns"], "the sum of the folded stacks")
+    for function in ("burn_long", "burn_short"):
+        found = sum(int(ns) for stack, _, ns in lines if any(frame.startswith(function) for frame in stack.split(";")))
+        expect_equal(found, total_of(report, function), f"{function} in folded stacks")
+    scope = json.loads(torsh("export", output, "--format", "speedscope", "--what", "cpu", "--all"))
+    expect_equal([(one["name"], one["unit"], sum(one["weights"])) for one in scope["profiles"]], [("cpu", "nanoseconds", report["ns"])],
+                 "profiles of speedscope")
+    if not shutil.which("go"):
+        missing("golang-go, which has pprof")
+    profile = exported(output, "cpu.pb.gz", "--format", "pprof", "--what", "cpu", "--all")
+    for sample, unit, whole in (("cpu", "ns", report["ns"]), ("samples", "count", report["samples"])):
+        result = run(["go", "tool", "pprof", "-symbolize=none", "-top", f"-unit={unit}", "-nodefraction=0", f"-sample_index={sample}", profile],
+                     clean_environment() | {"HOME": str(scratch("home"))})
+        expect_equal(result.returncode, 0, result.stderr.decode())
+        shown = re.search(r"of (\S+?)(?:ns)? total", result.stdout.decode())
+        expect_equal(int(float(shown[1])), whole, f"{sample} in pprof: {result.stdout.decode()[:300]}")
+    # Without samples the export is empty, and says why.
+    _, plain = record([PROGRAMS / "cpu_burn", "0.01"], scratch("plain"))
+    result = run([TORSH, "export", plain, "--format", "folded", "--what", "cpu"])
+    expect_equal((result.returncode, result.stdout), (0, b""), "what was not sampled")
+    assert b"no samples of processor time were recorded" in result.stderr, result.stderr
 
 
 @case

@@ -21,7 +21,7 @@ static const char doc[] =
 #include "agent/wire/formats.def"
 #undef FORMAT
 	"\v"
-	"Weights are requested bytes. speedscope and pprof files hold all weights "
+	"Weights are requested bytes; with --what cpu nanoseconds of processor time, where samples were recorded (torsh run --cpu). speedscope and pprof files hold all weights of memory "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own. Stacks are merged, unless --all is given: "
 	"what the import of an installed package allocated is one entry, \"(import of torch)\", and what is below "
@@ -36,7 +36,7 @@ enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK, 
 
 static const struct argp_option own_options[] = {
 	{"format", KEY_FORMAT, "FORMAT", 0, "one of those above", 0},
-	{"what", KEY_WHAT, "WHAT", 0, "leaked, peak, allocated or temporary", 0},
+	{"what", KEY_WHAT, "WHAT", 0, "leaked, peak, allocated, temporary or cpu", 0},
 	{"output", 'o', "FILE", 0,
 	 "write there instead of to standard output; a directory, or a name with %r, gets the timeline of each rank",
 	 0},

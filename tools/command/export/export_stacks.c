@@ -6,6 +6,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/cpu/cpu_samples.h"
 #include "tools/export/output.h"
 #include "tools/export/stacks/merged_stacks.h"
 #include "tools/memory/leaks/leaks.h"
@@ -45,10 +46,53 @@ static void weigh_leaks(struct weigher *weigher, struct recorded_process *proces
 	torsh_symbols_close_files(weigher->symbols);
 }
 
+/* The samples of processor time of all processes, if they are exported. */
+struct cpu_weights {
+	bool is_there;
+	struct prepass prepass;
+	struct cpu_samples samples;
+};
+
+static void collect_cpu(struct cpu_weights *cpu, const struct export *export,
+			struct reading *reading, const struct read_options *options)
+{
+	*cpu = (struct cpu_weights){.is_there = torsh_export_has(export, EXPORT_CPU)};
+	if (!cpu->is_there)
+		return;
+	torsh_reading_prepass(&cpu->prepass, reading, options);
+	torsh_cpu_samples_collect(&cpu->samples, reading->recording, reading->processes,
+				  reading->n_processes, &cpu->prepass);
+	if (!cpu->samples.n_samples)
+		torsh_warn("no samples of processor time were recorded: torsh run --cpu");
+}
+
+static void free_cpu(struct cpu_weights *cpu)
+{
+	if (!cpu->is_there)
+		return;
+	torsh_cpu_samples_free(&cpu->samples);
+	torsh_prepass_free(&cpu->prepass);
+}
+
+static void weigh_cpu(const struct weigher *weigher, const struct recorded_process *process,
+		      const struct cpu_samples *samples)
+{
+	for (size_t i = 0; i < samples->n; i++) {
+		const struct cpu_row *row = &samples->rows[i];
+
+		if (row->process != process)
+			continue;
+		torsh_weighed_stacks_add(
+			weigher->stacks,
+			torsh_stack_view(row->process, row->stack, weigher->symbols, weigher->view),
+			EXPORT_CPU, row->n, row->ns);
+	}
+}
+
 /* peak_of: SITES_PEAK or SITES_SESSION_PEAK */
 static void weigh_process(struct weighed_stacks *stacks, struct recorded_process *process,
 			  enum sites_of peak_of, const struct export *export,
-			  struct read_options *options)
+			  struct read_options *options, const struct cpu_weights *cpu)
 {
 	const struct {
 		enum export_weight weight;
@@ -69,6 +113,8 @@ static void weigh_process(struct weighed_stacks *stacks, struct recorded_process
 		if (torsh_export_has(export, plain[i].weight))
 			torsh_sites_each(process, plain[i].of, weigh, &weigher);
 	}
+	if (cpu->is_there)
+		weigh_cpu(&weigher, process, &cpu->samples);
 	torsh_weighed_stacks_end(stacks);
 }
 
@@ -127,8 +173,8 @@ static void write_folded(struct export *export, const struct weighed_stacks *sta
 	torsh_samples_fold_free(&folded);
 }
 
-static int write_all(struct export *export, const struct reading *reading,
-		     struct read_options *options, bool is_all)
+static int write_all(struct export *export, struct reading *reading, struct read_options *options,
+		     bool is_all)
 {
 	struct peak peak =
 		torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
@@ -136,11 +182,14 @@ static int write_all(struct export *export, const struct reading *reading,
 	size_t n = reading->n_processes;
 	struct weighed_stacks *stacks = torsh_need_items(NULL, 0, n, sizeof(*stacks));
 	struct export_value totals[N_EXPORT_WEIGHTS] = {{0}};
+	struct cpu_weights cpu;
 
+	collect_cpu(&cpu, export, reading, options);
 	for (size_t i = 0; i < n; i++) {
-		weigh_process(&stacks[i], reading->processes[i], peak_of, export, options);
+		weigh_process(&stacks[i], reading->processes[i], peak_of, export, options, &cpu);
 		torsh_weighed_stacks_sum(&stacks[i], totals);
 	}
+	free_cpu(&cpu);
 	/* No other stack is shown. */
 	torsh_reading_end_views(reading);
 	export->exporter->begin(export);
@@ -155,7 +204,7 @@ static int write_all(struct export *export, const struct reading *reading,
 	return export->exporter->end(export);
 }
 
-void torsh_stacks_export(const struct stacks_export *own, const struct reading *reading,
+void torsh_stacks_export(const struct stacks_export *own, struct reading *reading,
 			 struct read_options *options)
 {
 	struct export export = {

@@ -16,7 +16,7 @@ struct stacks_export {
 };
 
 /* Write the stacks of the reading. Ends the program with a message on failure. */
-void torsh_stacks_export(const struct stacks_export *own, const struct reading *reading,
+void torsh_stacks_export(const struct stacks_export *own, struct reading *reading,
 			 struct read_options *options);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Folded stacks, "program;main (app.c:12);grow (app.c:7) 123" per line, with the bytes at the end,
- * as flame graph tools read them. Streams.
+ * Folded stacks, "program;main (app.c:12);grow (app.c:7) 123" per line, with the bytes (of processor
+ * time nanoseconds) at the end, as flame graph tools read them. Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -216,12 +216,25 @@ static void add_type(struct pprof *state, size_t i, const char *weight, const ch
 	Pprof__ValueType *type = torsh_need(malloc(sizeof(*type)));
 	char name[64];
 
-	snprintf(name, sizeof(name), "%s_%s", weight, of);
+	snprintf(name, sizeof(name), "%s%s%s", weight, of ? "_" : "", of ? of : "");
 	pprof__value_type__init(type);
 	type->has_type = type->has_unit = 1;
 	type->type = number_text(state, name);
 	type->unit = number_text(state, unit);
 	state->recording.sample_type[i] = type;
+}
+
+/* The two types of a weight; those of processor time are called as pprof's own. */
+static void add_types(struct pprof *state, enum export_weight weight)
+{
+	Pprof__Profile *recording = &state->recording;
+	bool is_cpu = weight == EXPORT_CPU;
+	const char *name = torsh_export_weight_names[weight];
+
+	add_type(state, recording->n_sample_type++, is_cpu ? "samples" : name,
+		 is_cpu ? NULL : "objects", "count");
+	add_type(state, recording->n_sample_type++, name, is_cpu ? NULL : "space",
+		 torsh_export_unit(weight));
 }
 
 static void begin_pprof(struct export *export)
@@ -235,12 +248,8 @@ static void begin_pprof(struct export *export)
 	recording->sample_type =
 		torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*recording->sample_type));
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
-		if (!torsh_export_has(export, i))
-			continue;
-		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "objects",
-			 "count");
-		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "space",
-			 "bytes");
+		if (torsh_export_has(export, i))
+			add_types(state, i);
 	}
 	recording->has_time_nanos = recording->has_duration_nanos =
 		recording->has_default_sample_type = 1;

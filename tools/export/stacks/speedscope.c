@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * speedscope's file format (https://www.speedscope.app/file-format-schema.json): frames shared by
- * all, and a sampled profile for each weight, in bytes. Samples are held as numbers, and written
+ * all, and a sampled profile for each weight, in bytes or nanoseconds. Samples are held as numbers, and written
  * without a tree of JSON values: a large program has millions of frames.
  */
 #include <inttypes.h>
@@ -143,7 +143,7 @@ static void emit_profile(struct json_writer *json, const struct speedscope *stat
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "type", "sampled");
 	torsh_json_put_text(json, "name", torsh_export_weight_names[weight]);
-	torsh_json_put_text(json, "unit", "bytes");
+	torsh_json_put_text(json, "unit", torsh_export_unit(weight));
 	torsh_json_begin_lines(json, "samples");
 	for (size_t i = 0; i < state->n_samples; i++) {
 		const struct kept_sample *kept = &state->samples[i];

@@ -6,6 +6,7 @@
  *
  * A connection is used by one thread at a time.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "agent/wire/event.h"
 #include "shim/hooks.h"
 #include "shim/ranges/ranges.h"
+#include "shim/sys.h"
 
 #define REQUEST_DOMAIN "torsh.request"
 #define CONNECTIONS 4096u /* descriptors; others have no requests */
@@ -32,7 +34,7 @@ enum response {
 	RESPONSE_UNTIL_CLOSE, /* its end is not among its data: it lasts to the last of it */
 };
 
-static struct connection {
+struct connection {
 	enum response response;
 	bool has_no_body; /* of a request by HEAD */
 	uint32_t name; /* a label */
@@ -40,7 +42,9 @@ static struct connection {
 	uint64_t number; /* of the request */
 	uint64_t left; /* bytes of the response */
 	uint64_t last; /* eight bytes of it, the last one lowest */
-} connections[CONNECTIONS];
+};
+
+static void *_Atomic connections; /* CONNECTIONS of them; NULL: none yet */
 
 static const char chunks_end[] = "0\r\n\r\n";
 
@@ -119,12 +123,38 @@ static __attribute__((noinline)) void begin_named(struct connection *connection,
 	begin(connection);
 }
 
-void torsh_http_received(int fd, const void *data, ssize_t n)
+/* A forked child goes on with what its parent received. */
+static struct connection *get_connections(void)
 {
-	struct connection *connection = &connections[(uint32_t)fd % CONNECTIONS];
-	size_t length;
+	const size_t n_bytes = CONNECTIONS * sizeof(struct connection);
+	void *known = atomic_load_explicit(&connections, memory_order_acquire), *made;
+
+	if (known)
+		return known;
+	made = torsh_sys_pages(n_bytes);
+	if (!made || atomic_compare_exchange_strong(&connections, &known, made))
+		return made;
+	torsh_sys_munmap(made, n_bytes);
+	return known;
+}
+
+/* NULL: it has no requests. */
+static struct connection *connection_of(int fd)
+{
+	struct connection *all;
 
 	if (!torsh_config.requests || fd < 0 || (uint32_t)fd >= CONNECTIONS)
+		return NULL;
+	all = get_connections();
+	return all ? &all[fd] : NULL;
+}
+
+void torsh_http_received(int fd, const void *data, ssize_t n)
+{
+	struct connection *connection = connection_of(fd);
+	size_t length;
+
+	if (!connection)
 		return;
 	/* The client is gone. */
 	if (n == 0)
@@ -221,11 +251,10 @@ static void take_body(struct connection *connection, const char *data, size_t n)
 
 void torsh_http_sent(int fd, const void *data, ssize_t n)
 {
-	struct connection *connection = &connections[(uint32_t)fd % CONNECTIONS];
+	struct connection *connection = connection_of(fd);
 	size_t head = 0;
 
-	if (!torsh_config.requests || fd < 0 || (uint32_t)fd >= CONNECTIONS || n <= 0 ||
-	    connection->response == RESPONSE_NONE)
+	if (!connection || n <= 0 || connection->response == RESPONSE_NONE)
 		return;
 	if (connection->response == RESPONSE_DUE) {
 		head = read_head(connection, data, (size_t)n);

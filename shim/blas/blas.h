@@ -73,7 +73,7 @@ struct blas_slot {
 	char library[BLAS_TEXT_BYTES]; /* file name, without its folder; may be cut */
 };
 
-extern struct blas_slot torsh_blas_slots[BLAS_SLOTS];
+extern struct blas_slot *torsh_blas_slots; /* BLAS_SLOTS, mapped by torsh_blas_objects_start */
 
 /*
  * The address that stands for the definition; NULL: there are no more slots. Any thread, but

@@ -14,7 +14,7 @@ _Static_assert(offsetof(struct blas_frame, n_stack) == 8 * BLAS_REGISTERS + 16, 
 _Static_assert(offsetof(struct blas_frame, results) == 8 * BLAS_REGISTERS + 24, "RESULT");
 _Static_assert(sizeof(struct blas_frame) == 8 * BLAS_REGISTERS + 112, "VECTOR");
 
-struct blas_slot torsh_blas_slots[BLAS_SLOTS];
+struct blas_slot *torsh_blas_slots;
 
 void torsh_blas_slot_copy(char *to, const char *text)
 {

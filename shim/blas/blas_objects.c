@@ -15,6 +15,7 @@
 #include "shim/loader/bindings.h"
 #include "shim/loader/objects.h"
 #include "shim/loader/unloading.h"
+#include "shim/sys.h"
 
 bool torsh_blas_objects_on;
 
@@ -170,6 +171,9 @@ static void look(bool is_start)
 
 void torsh_blas_objects_start(void)
 {
+	torsh_blas_slots = torsh_sys_pages(BLAS_SLOTS * sizeof(*torsh_blas_slots));
+	if (!torsh_blas_slots)
+		return;
 	torsh_blas_objects_on = true;
 	look(true);
 }

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -23,6 +24,8 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -87,6 +90,42 @@ static int spawn_and_wait(void)
 	return error;
 }
 
+static void *return_at_once(void *nothing)
+{
+	return nothing;
+}
+
+static int create_and_join(void)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, return_at_once, NULL);
+
+	return error ? error : pthread_join(thread, NULL);
+}
+
+/* A set with a signal that is blocked, and pending for the call that waits for it. */
+static sigset_t *pending(void)
+{
+	static sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGUSR2);
+	return &set;
+}
+
+static int open_and_close(void)
+{
+	static const sigset_t none;
+
+	return close(signalfd(-1, &none, 0));
+}
+
+/* The declarations of some are left out of glibc's headers, or deprecated. */
+sighandler_t __sysv_signal(int number, sighandler_t handler);
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 #define CALLS                                                                                    \
 	CALL(malloc, sink = malloc(100))                                                         \
 	CALL(realloc, sink = realloc(block(), 300))                                              \
@@ -108,6 +147,22 @@ static int spawn_and_wait(void)
 	CALL(brk, number = brk(sbrk(0)))                                                         \
 	CALL(prctl, number = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))                                 \
 	CALL(syscall, number = (int)syscall(SYS_getppid))                                        \
+	CALL(recv, number = (int)recv(-1, pages, 1, 0))                                          \
+	CALL(send, number = (int)send(-1, pages, 1, 0))                                          \
+	CALL(pthread_create, number = create_and_join())                                         \
+	CALL(sigaction, number = sigaction(SIGUSR1, NULL, NULL))                                 \
+	CALL(signal, number = signal(SIGUSR1, SIG_IGN) == SIG_ERR)                               \
+	CALL(ssignal, number = ssignal(SIGUSR1, SIG_IGN) == SIG_ERR)                             \
+	CALL(sysv_signal, number = sysv_signal(SIGUSR1, SIG_IGN) == SIG_ERR)                     \
+	CALL(__sysv_signal, number = __sysv_signal(SIGUSR1, SIG_IGN) == SIG_ERR)                 \
+	CALL(sigset, number = sigset(SIGUSR1, SIG_IGN) == SIG_ERR)                               \
+	CALL(sigprocmask, number = sigprocmask(SIG_BLOCK, NULL, NULL))                           \
+	CALL(pthread_sigmask, number = pthread_sigmask(SIG_BLOCK, NULL, NULL))                   \
+	CALL(sigpending, number = sigpending(&(sigset_t){0}))                                    \
+	CALL(sigwait, number = sigwait(pending(), &(int){0}))                                    \
+	CALL(sigwaitinfo, number = sigwaitinfo(pending(), NULL))                                 \
+	CALL(sigtimedwait, number = sigtimedwait(pending(), NULL, &(struct timespec){0}))        \
+	CALL(signalfd, number = open_and_close())                                                \
 	CALL(execve, number = execve(NOWHERE, arguments, environ))                               \
 	CALL(execv, number = execv(NOWHERE, arguments))                                          \
 	CALL(execvp, number = execvp(NOWHERE, arguments))                                        \

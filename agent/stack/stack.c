@@ -20,6 +20,9 @@
 #include "shim/hot.h"
 #include "shim/sys.h"
 
+/* In both ways to capture: a call of its own would take more of the stack. */
+#define INLINE inline __attribute__((always_inline))
+
 /* A stack that was too deep is walked in full again when fewer of its frames than this are left. */
 #define DEEP_FEWEST 384u
 
@@ -253,7 +256,7 @@ static inline bool capture_by_next(struct stack *s, const struct step_frame *at,
 }
 
 /* Capture by a suffix that the index has. Returns false if none fits. */
-static inline bool capture_by_index(struct stack *s, const struct step_frame *at,
+static INLINE bool capture_by_index(struct stack *s, const struct step_frame *at,
 				    struct stack_delta *delta)
 {
 	const struct suffix *entries = s->suffixes.entries;
@@ -289,7 +292,7 @@ static bool has_unwind_info(uint64_t tagged_ip)
 	       torsh_unwind_rule_kind(torsh_unwind_rules_find(tagged_ip)) != RULE_NO_INFO;
 }
 
-static void check(struct stack *s)
+static INLINE void check(struct stack *s)
 {
 	uint32_t n = 0, i = s->depth, n_reference;
 
@@ -346,8 +349,7 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 		keep_suffix(s, n_kept);
 }
 
-static inline __attribute__((always_inline)) void capture(struct stack *s, struct step_frame at,
-							  struct stack_delta *delta)
+static INLINE void capture(struct stack *s, struct step_frame at, struct stack_delta *delta)
 {
 	/* Pairs with the release in torsh_unwind_rules_flush. */
 	uint32_t generation =

@@ -105,7 +105,7 @@ def the_last_seconds_survive_a_kill():
 
 @case
 def a_slow_step_is_kept_with_those_before():
-    with Target(PACED, TORSH_PROFILER_RECORD="ring:100steps", TORSH_PROFILER_KEEP="slow:1000") as target:
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:100steps", TORSH_PROFILER_KEEP="slow:200") as target:
         target.send("s" * 300 + "L" + "ss")
         path = wait_until(lambda: next((path for path in copies(target) if "step 300 of" in notes_of(path)), None), "a copy")
         target.send("s" * 500)

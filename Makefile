@@ -128,9 +128,14 @@ $(BUILD)/flags: FORCE
 	@printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | $(TOOL_FLAGS))' | cmp -s - $@ || \
 		printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | $(TOOL_FLAGS))' >$@
 
+# What is mapped counts as locked in a program that locks its memory: what runs rarely, or beside slow calls, is compiled for
+# size.
+$(addprefix $(BUILD)/target/,agent/launch/%.o agent/session/%.o shim/blas/%.o shim/cuda/%.o shim/mpi/%.o shim/nccl/%.o \
+	collectors/cuda/counters/%.o collectors/mpi/%.o collectors/nccl/%.o): SMALL = -Os
+
 $(BUILD)/target/%.o: %.c $(BUILD)/flags | needs
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(SMALL) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/target/%.o: %.S $(BUILD)/flags | needs
 	@mkdir -p $(@D)

@@ -80,25 +80,84 @@ typedef uintptr_t word;
 #define WITH_ERROR_12 14
 #define WITH_ERROR_13 15
 
-#define WITHOUT_PARENTHESES(...) __VA_ARGS__
-/* parameters, names and passed are lists in parentheses. */
-#define WRAP(form_, name, n_in_c, parameters, names, passed)                                       \
-	static word wrap_##form_##_##name parameters                                               \
+/* NAMES_n with a comma; nothing for 0. */
+#define GIVEN_0
+#define GIVEN_1 NAMES_1,
+#define GIVEN_2 NAMES_2,
+#define GIVEN_3 NAMES_3,
+#define GIVEN_4 NAMES_4,
+#define GIVEN_5 NAMES_5,
+#define GIVEN_6 NAMES_6,
+#define GIVEN_7 NAMES_7,
+#define GIVEN_8 NAMES_8,
+#define GIVEN_9 NAMES_9,
+#define GIVEN_10 NAMES_10,
+#define GIVEN_11 NAMES_11,
+#define GIVEN_12 NAMES_12,
+#define GIVEN_13 NAMES_13,
+#define GIVEN_14 NAMES_14,
+#define GIVEN_15 NAMES_15,
+/* Likewise PARAMETERS_n. */
+#define TAKEN_0
+#define TAKEN_1 PARAMETERS_1,
+#define TAKEN_2 PARAMETERS_2,
+#define TAKEN_3 PARAMETERS_3,
+#define TAKEN_4 PARAMETERS_4,
+#define TAKEN_5 PARAMETERS_5,
+#define TAKEN_6 PARAMETERS_6,
+#define TAKEN_7 PARAMETERS_7,
+#define TAKEN_8 PARAMETERS_8,
+#define TAKEN_9 PARAMETERS_9,
+#define TAKEN_10 PARAMETERS_10,
+#define TAKEN_11 PARAMETERS_11,
+#define TAKEN_12 PARAMETERS_12,
+#define TAKEN_13 PARAMETERS_13,
+#define TAKEN_14 PARAMETERS_14,
+#define TAKEN_15 PARAMETERS_15,
+
+/*
+ * What the wrappers with n parameters do: there are a thousand of these, each as small as can be.
+ * what: the form, the number, and how many arguments the function has in C.
+ */
+#define WHAT(form, number, n_in_c) \
+	((uint32_t)(form) | (uint32_t)(number) << 8 | (uint32_t)(n_in_c) << 24)
+#define RELAY(n_)                                                                                  \
+	static __attribute__((noinline)) word relay_##n_(TAKEN_##n_ uint32_t what)                 \
 	{                                                                                          \
-		word at[(n_in_c) + 2] = {WITHOUT_PARENTHESES names}, result;                       \
-		word(*real) parameters;                                                            \
+		const uint32_t form = what & 0xff, number = what >> 8 & 0xffff;                    \
+		word at[n_ + 2] = {NAMES_##n_}, result;                                            \
+		word (*real)(PARAMETERS_##n_);                                                     \
 		struct mpi_hook hook;                                                              \
-		const struct mpi_arguments arguments = {.form = form_, .n = n_in_c, .at = at};     \
+		const struct mpi_arguments arguments = {.form = form, .n = what >> 24, .at = at};  \
                                                                                                    \
-		*(void **)&real =                                                                  \
-			atomic_load_explicit(&next[form_][MPI_CALL_##name], memory_order_relaxed); \
-		torsh_mpi_begins(&hook, MPI_CALL_##name, &arguments);                              \
-		result = real passed;                                                              \
-		torsh_mpi_ends(&hook, MPI_CALL_##name, &arguments, result);                        \
+		*(void **)&real = atomic_load_explicit(&next[form][number], memory_order_relaxed); \
+		torsh_mpi_begins(&hook, (int)number, &arguments);                                  \
+		result = real(PASSED_##n_);                                                        \
+		torsh_mpi_ends(&hook, (int)number, &arguments, result);                            \
 		return result;                                                                     \
 	}
-#define WRAP_COUNTED(form, name, n_in_c, n) \
-	WRAP(form, name, n_in_c, (PARAMETERS_##n), (NAMES_##n), (PASSED_##n))
+RELAY(0)
+RELAY(1)
+RELAY(2)
+RELAY(3)
+RELAY(4)
+RELAY(5)
+RELAY(6)
+RELAY(7)
+RELAY(8)
+RELAY(9)
+RELAY(10)
+RELAY(11)
+RELAY(12)
+RELAY(13)
+RELAY(14)
+RELAY(15)
+
+#define WRAP_COUNTED(form, name, n_in_c, n)                                      \
+	static word wrap_##form##_##name(PARAMETERS_##n)                         \
+	{                                                                        \
+		return relay_##n(GIVEN_##n WHAT(form, MPI_CALL_##name, n_in_c)); \
+	}
 #define WRAP_EXPANDED(form, name, n_in_c, n) WRAP_COUNTED(form, name, n_in_c, n)
 #define CALL(name, n, role, ...)                                    \
 	WRAP_EXPANDED(MPI_IN_C, name, n, n)                         \

@@ -55,8 +55,9 @@ struct sampler {
 
 enum thread_state { NOT_STARTED, RUNNING, ENDED };
 
-static struct sampler samplers[DEVICES_MAX];
-static uint32_t n_samplers; /* used by the thread only */
+/* Used by the thread only: DEVICES_MAX of them, NULL before it runs. */
+static struct sampler *samplers;
+static uint32_t n_samplers;
 static _Atomic uint32_t wanted; /* a bit for each device */
 static _Atomic uint32_t is_ending, thread_state;
 
@@ -455,7 +456,8 @@ static void *run(void *unused)
 {
 	(void)unused;
 	TORSH_SYS(SYS_prctl, PR_SET_NAME, "torsh-counters", 0, 0, 0, 0);
-	if (!torsh_counters_initialise())
+	samplers = torsh_sys_pages(DEVICES_MAX * sizeof(*samplers));
+	if (samplers && !torsh_counters_initialise())
 		while (!atomic_load(&is_ending) && !open_new() && !fetch_all())
 			torsh_sys_futex_wait(&is_ending, 0, fetch_every_ns());
 	stop_all();

@@ -24,6 +24,7 @@
 #include "collectors/cuda/memory/cuda_memory_callbacks.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
 #include "shim/cuda/cupti.h"
+#include "shim/sys.h"
 
 /* How a call is handled; none: only another client enabled it. */
 enum call_kind {
@@ -33,8 +34,11 @@ enum call_kind {
 	CALL_IS_COUNTED = 8, /* by collectors/cuda/counters/cuda_counters.c */
 };
 
-static _Atomic uint8_t kinds_of[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
-static _Atomic uint32_t api_labels[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
+/* By domain and number; NULL until calls are watched. */
+static struct {
+	_Atomic uint8_t kinds[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
+	_Atomic uint32_t labels[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
+} * watched;
 
 /* "cudaLaunchKernel_v7000" becomes cudaLaunchKernel; "cuMemcpyHtoD_v2" stays. */
 static size_t plain_length(const char *name)
@@ -193,7 +197,7 @@ static void begin_call(const struct cupti_call *call, int domain, uint32_t id, u
 static void end_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds,
 		     const void *frame)
 {
-	uint32_t api = atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed);
+	uint32_t api = atomic_load_explicit(&watched->labels[domain][id], memory_order_relaxed);
 
 	if (!*call->slot) {
 		if (kinds & CALL_ON_MEMORY)
@@ -211,9 +215,9 @@ static void end_call(const struct cupti_call *call, int domain, uint32_t id, uin
 
 static void take_call(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
 {
-	uint32_t kinds = id < CUPTI_CALLS_MAX
-				 ? atomic_load_explicit(&kinds_of[domain][id], memory_order_relaxed)
-				 : 0;
+	uint32_t kinds = id < CUPTI_CALLS_MAX ? atomic_load_explicit(&watched->kinds[domain][id],
+								     memory_order_relaxed)
+					      : 0;
 	int saved = errno;
 
 	if (!kinds || !call->slot)
@@ -312,14 +316,18 @@ static void watch_call(int domain, uint32_t id)
 	    !(kinds = kinds_by(domain, id, name)))
 		return;
 	if (kinds & (CALL_LAUNCHES | CALL_IS_TIMED))
-		atomic_store_explicit(&api_labels[domain][id],
+		atomic_store_explicit(&watched->labels[domain][id],
 				      torsh_label(name, plain_length(name)), memory_order_relaxed);
-	atomic_store_explicit(&kinds_of[domain][id], (uint8_t)kinds, memory_order_relaxed);
+	atomic_store_explicit(&watched->kinds[domain][id], (uint8_t)kinds, memory_order_relaxed);
 	torsh_cuda_watch_callback(domain, id);
 }
 
 void torsh_cuda_watch_calls(void)
 {
+	if (!watched)
+		watched = torsh_sys_pages(sizeof(*watched));
+	if (!watched)
+		return;
 	for (uint32_t id = 1; id < CUPTI_CALLS_MAX; id++) {
 		watch_call(CUPTI_DOMAIN_DRIVER, id);
 		watch_call(CUPTI_DOMAIN_RUNTIME, id);

@@ -24,7 +24,7 @@ struct rank_collective {
 	uint64_t issued_ns; /* the program called it */
 	uint64_t entered_ns; /* it began: with FOLD_SAMPLE_ON_DEVICE its kernel did */
 	uint64_t end_ns; /* with FOLD_SAMPLE_ENDS; else 0 */
-	bool is_message; /* between two ranks: it is counted apart, no other rank has its sequence */
+	bool is_message; /* between two ranks, and counted apart: no other rank has its sequence */
 	bool has_sequence; /* the source knows it; else it is counted here */
 	bool has_wait; /* what it cost the program is the wait for it, which is 0 without one */
 	uint64_t wait_begin_ns, waited_ns;

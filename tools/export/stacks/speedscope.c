@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * speedscope's file format (https://www.speedscope.app/file-format-schema.json): frames shared by
- * all, and a sampled profile for each weight, in bytes or nanoseconds. Samples are held as numbers, and written
- * without a tree of JSON values: a large program has millions of frames.
+ * all, and a sampled profile for each weight, in bytes or nanoseconds. Samples are held as numbers,
+ * and written without a tree of JSON values: a large program has millions of frames.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@ static const char doc[] =
 #include "agent/wire/formats.def"
 #undef FORMAT
 	"\v"
-	"Weights are requested bytes; with --what cpu nanoseconds of processor time, where samples were recorded (torsh run --cpu). speedscope and pprof files hold all weights of memory "
+	"Weights are requested bytes; with --what cpu nanoseconds of processor time, where samples were recorded: torsh-cpu(1). speedscope and pprof files hold all weights of memory "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own. Stacks are merged, unless --all is given: "
 	"what the import of an installed package allocated is one entry, \"(import of torch)\", and what is below "

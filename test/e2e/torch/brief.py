@@ -71,9 +71,11 @@ def slow(parts, rule):
     script, _, output = recorded(torch_python(), text, OMP_NUM_THREADS=1)
     brief, page = brief_of(output)
     assert brief["hypotheses"], page
-    expect_equal(brief["hypotheses"][0]["rule"], rule, f"the first hypothesis of\n{page}")
+    # Of its own kind: what would gain time comes before memory, and a step of a millisecond may lose its core.
+    hypothesis = next(one for one in brief["hypotheses"] if (one["gain_bytes"] is not None) == (rule == "growth"))
+    expect_equal(hypothesis["rule"], rule, f"the first hypothesis of\n{page}")
     if rule == "growth":
-        assert brief["hypotheses"][0]["place"].endswith(f"train.py:{line_with(script, 'kept.append')}"), brief["hypotheses"][0]
+        assert hypothesis["place"].endswith(f"train.py:{line_with(script, 'kept.append')}"), hypothesis
     report = json.loads(torsh("report", output, "--json"))
     found = {one["rule"]: one for one in reversed(report["inefficiencies"])}
     for hypothesis in brief["hypotheses"]:

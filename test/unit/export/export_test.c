@@ -22,6 +22,8 @@ static struct recording *recording;
 static struct fixture fixture;
 static uint32_t leaking, peaking;
 
+enum { N_OF_MEMORY = EXPORT_CPU }; /* the weights before it */
+
 static int make_profile(void **state)
 {
 	(void)state;
@@ -135,7 +137,7 @@ static void speedscope_has_a_sampled_profile_for_each_weight(void **state)
 			    "https://www.speedscope.app/file-format-schema.json");
 	frames = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "shared"), "frames");
 	profiles = cJSON_GetObjectItem(json, "profiles");
-	assert_int_equal(cJSON_GetArraySize(profiles), N_EXPORT_WEIGHTS);
+	assert_int_equal(cJSON_GetArraySize(profiles), N_OF_MEMORY);
 	cJSON_ArrayForEach(one, profiles)
 	{
 		const cJSON *samples = cJSON_GetObjectItem(one, "samples"), *sample, *index;
@@ -201,7 +203,7 @@ static void pprof_has_blocks_and_bytes_of_each_weight(void **state)
 
 	(void)state;
 	assert_string_equal(read->string_table[0], "");
-	assert_int_equal(read->n_sample_type, 2 * N_EXPORT_WEIGHTS);
+	assert_int_equal(read->n_sample_type, 2 * N_OF_MEMORY);
 	assert_string_equal(text_of(read, read->sample_type[0]->type), "leaked_objects");
 	assert_string_equal(text_of(read, read->sample_type[0]->unit), "count");
 	assert_string_equal(text_of(read, read->sample_type[3]->type), "peak_space");
@@ -216,6 +218,20 @@ static void pprof_has_blocks_and_bytes_of_each_weight(void **state)
 	assert_int_equal(read->sample[1]->value[3], INT64_C(1) << 54 | 1);
 	assert_int_equal(read->sample[1]->label[0]->num, 100);
 	assert_string_equal(text_of(read, read->sample[1]->label[1]->str), "program");
+	pprof__profile__free_unpacked(read, NULL);
+}
+
+/* Called as pprof's own. */
+static void pprof_has_samples_and_nanoseconds_of_processor_time(void **state)
+{
+	Pprof__Profile *read = read_pprof(EXPORT_CPU);
+
+	(void)state;
+	assert_int_equal(read->n_sample_type, 2);
+	assert_string_equal(text_of(read, read->sample_type[0]->type), "samples");
+	assert_string_equal(text_of(read, read->sample_type[0]->unit), "count");
+	assert_string_equal(text_of(read, read->sample_type[1]->type), "cpu");
+	assert_string_equal(text_of(read, read->sample_type[1]->unit), "nanoseconds");
 	pprof__profile__free_unpacked(read, NULL);
 }
 
@@ -249,6 +265,7 @@ int main(void)
 		EXPORT_TEST(a_frame_without_a_name_has_its_place),
 		EXPORT_TEST(speedscope_has_a_sampled_profile_for_each_weight),
 		EXPORT_TEST(pprof_has_blocks_and_bytes_of_each_weight),
+		EXPORT_TEST(pprof_has_samples_and_nanoseconds_of_processor_time),
 		EXPORT_TEST(pprof_locations_lead_to_functions_and_mappings),
 	};
 #undef EXPORT_TEST

@@ -233,6 +233,15 @@ static void drain_socket(void)
 	EXPECT(recv(sockets[1], all, sizeof(all), 0) > 0);
 }
 
+/* What the waits have left there, which may be nothing. */
+static void empty_socket(void)
+{
+	static char all[1 << 20];
+
+	while (recv(sockets[1], all, sizeof(all), MSG_DONTWAIT) > 0)
+		;
+}
+
 static void end_accept(void)
 {
 	struct sockaddr_in at;
@@ -329,7 +338,7 @@ static void short_calls(void)
 {
 	char byte = 'z';
 
-	drain_socket();
+	empty_socket();
 	for (int i = 0; i < N_SHORT; i++) {
 		EXPECT(send(sockets[0], &byte, 1, 0) == 1);
 		EXPECT(recv(sockets[1], &byte, 1, 0) == 1);

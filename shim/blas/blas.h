@@ -108,7 +108,6 @@ void torsh_blas_slot_ends(struct blas_frame *frame, const void *caller);
 /* Defined in shim/blas/blas_objects.c, as their namesakes of shim/mpi/mpi.h. */
 void torsh_blas_objects_start(void);
 extern bool torsh_blas_objects_on;
-void torsh_blas_loading(void);
 void torsh_blas_objects_recheck(void);
 
 /* Whether a look-up of this name is the agent's matter, and what it returns instead of found. */

@@ -6,25 +6,16 @@
  * calls are no references.
  */
 #include <link.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "shim/blas/blas.h"
 #include "shim/find_text.h"
-#include "shim/loader/bindings.h"
 #include "shim/loader/objects.h"
-#include "shim/loader/unloading.h"
+#include "shim/loader/rebinding.h"
 #include "shim/sys.h"
 
 bool torsh_blas_objects_on;
-
-static _Atomic uint32_t n_loads, n_seen_loads; /* dlopen was called; at the last pass */
-
-/* What the last complete pass saw: dlpi_adds, dlpi_subs, and how many objects there were. */
-static struct {
-	_Atomic uint64_t adds, subs, n;
-} seen;
 
 /* The reference that is being redirected: passes hold the loader's lock. */
 static struct {
@@ -112,62 +103,26 @@ static bool is_of_family(const struct torsh_elf_image *image, const void *dynami
 	return false;
 }
 
-static const struct bindings bindings = {
-	.find = find_routine,
-	.unbound = wrapper_of_unbound,
-	.instead = wrapper_of,
-	.skips = is_of_family,
-};
-
-struct pass {
-	bool is_start, is_done;
-	uint64_t adds, subs, n, n_skipped;
-};
-
-static int count_objects(struct dl_phdr_info *object, size_t n_bytes, void *context)
+static void begin_object(const struct dl_phdr_info *object)
 {
-	struct pass *pass = context;
-
-	(void)n_bytes;
-	pass->adds = object->dlpi_adds;
-	pass->subs = object->dlpi_subs;
-	return 1;
+	(void)object;
+	current.n = 0;
 }
 
-static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
+static void end_object(const struct dl_phdr_info *object)
 {
-	struct pass *pass = context;
-
-	(void)n_bytes;
-	if (pass->n++ < pass->n_skipped)
-		return 0;
-	current.n = 0;
-	if (!torsh_bindings_change(object, pass->is_start, &bindings))
-		pass->is_done = false;
 	if (!current.n && torsh_find_text(object->dlpi_name, "/libtorch_cpu.so"))
 		torsh_blas_unseen("libtorch_cpu.so");
-	return 0;
 }
 
-/* New objects are at the end of the list as long as none was closed. */
-static void look(bool is_start)
-{
-	struct pass pass = {.is_start = is_start, .is_done = true};
-	uint32_t loads = atomic_load_explicit(&n_loads, memory_order_acquire);
-
-	dl_iterate_phdr(count_objects, &pass);
-	if (pass.adds != atomic_load_explicit(&seen.adds, memory_order_relaxed)) {
-		if (pass.subs == atomic_load_explicit(&seen.subs, memory_order_relaxed))
-			pass.n_skipped = atomic_load_explicit(&seen.n, memory_order_relaxed);
-		dl_iterate_phdr(look_at, &pass);
-		atomic_store_explicit(&seen.n, pass.is_done ? pass.n : 0, memory_order_relaxed);
-	}
-	if (!pass.is_done)
-		return;
-	atomic_store_explicit(&seen.adds, pass.adds, memory_order_relaxed);
-	atomic_store_explicit(&seen.subs, pass.subs, memory_order_relaxed);
-	atomic_store_explicit(&n_seen_loads, loads, memory_order_relaxed);
-}
+static struct rebinding rebinding = {
+	.bindings = {.find = find_routine,
+		     .unbound = wrapper_of_unbound,
+		     .instead = wrapper_of,
+		     .skips = is_of_family},
+	.before = begin_object,
+	.after = end_object,
+};
 
 void torsh_blas_objects_start(void)
 {
@@ -175,21 +130,10 @@ void torsh_blas_objects_start(void)
 	if (!torsh_blas_slots)
 		return;
 	torsh_blas_objects_on = true;
-	look(true);
-}
-
-void torsh_blas_loading(void)
-{
-	if (torsh_blas_objects_on)
-		atomic_fetch_add_explicit(&n_loads, 1, memory_order_release);
+	torsh_rebinding_start(&rebinding);
 }
 
 void torsh_blas_objects_recheck(void)
 {
-	if (atomic_load_explicit(&n_loads, memory_order_relaxed) ==
-		    atomic_load_explicit(&n_seen_loads, memory_order_relaxed) ||
-	    torsh_objects_is_forked_child() || !torsh_unloading_forbid())
-		return;
-	look(false);
-	torsh_unloading_allow();
+	torsh_rebinding_recheck(&rebinding);
 }

@@ -22,9 +22,7 @@
 #include "shim/libc/next.h"
 #include "shim/loader/rebinding.h"
 #include "shim/loader/unloading.h"
-#include "shim/blas/blas.h"
 #include "shim/ranges/ranges.h"
-#include "shim/waits/wait_calls.h"
 
 EXPORT pid_t fork(void)
 {
@@ -293,8 +291,6 @@ EXPORT void *dlopen(const char *path, int mode)
 	torsh_torch_loading(path);
 	torsh_python_loading();
 	torsh_rebinding_loading();
-	torsh_waits_loading();
-	torsh_blas_loading();
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }
 

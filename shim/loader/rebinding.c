@@ -22,18 +22,25 @@ static int count_objects(struct dl_phdr_info *object, size_t n_bytes, void *cont
 	(void)n_bytes;
 	pass->adds = object->dlpi_adds;
 	pass->subs = object->dlpi_subs;
-	pass->has_library |= torsh_find_text(object->dlpi_name, pass->rebinding->library) != NULL;
+	pass->has_library |= !pass->rebinding->library ||
+			     torsh_find_text(object->dlpi_name, pass->rebinding->library);
 	return pass->has_library;
 }
 
 static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
 {
 	struct pass *pass = context;
+	const struct rebinding *rebinding = pass->rebinding;
 
 	(void)n_bytes;
-	if (pass->n++ >= pass->n_skipped &&
-	    !torsh_bindings_change(object, pass->is_start, &pass->rebinding->bindings))
+	if (pass->n++ < pass->n_skipped)
+		return 0;
+	if (rebinding->before)
+		rebinding->before(object);
+	if (!torsh_bindings_change(object, pass->is_start, &rebinding->bindings))
 		pass->is_done = false;
+	if (rebinding->after)
+		rebinding->after(object);
 	return 0;
 }
 
@@ -48,7 +55,7 @@ static void look(struct rebinding *rebinding, bool is_start)
 		atomic_store_explicit(&rebinding->n_seen_loads, loads, memory_order_relaxed);
 		return;
 	}
-	if (pass.has_library && rebinding->find()) {
+	if (pass.has_library && (!rebinding->find || rebinding->find())) {
 		if (pass.subs == atomic_load_explicit(&rebinding->subs, memory_order_relaxed))
 			pass.n_skipped = atomic_load_explicit(&rebinding->n, memory_order_relaxed);
 		dl_iterate_phdr(look_at, &pass);

@@ -13,10 +13,15 @@
 
 #include "shim/loader/bindings.h"
 
+struct dl_phdr_info;
+
 struct rebinding {
 	struct bindings bindings;
-	const char *library; /* a text in the library's path */
-	bool (*find)(void); /* prepare its functions; false: it isn't known yet */
+	const char *library; /* a text in the library's path; NULL: it is always there */
+	bool (*find)(void); /* prepare its functions; false: it isn't known yet; NULL: they are */
+	/* An object is about to be changed, and was; NULL: nothing is to be done. */
+	void (*before)(const struct dl_phdr_info *object);
+	void (*after)(const struct dl_phdr_info *object);
 	_Atomic uint32_t n_seen_loads; /* of dlopen, at the last complete pass */
 	/* What that pass saw: dlpi_adds, dlpi_subs, and how many objects there were. */
 	_Atomic uint64_t adds, subs, n;

@@ -46,9 +46,6 @@ extern bool torsh_waits_objects_on;
  */
 void torsh_waits_objects_start(void);
 
-/* A library is about to be opened. */
-void torsh_waits_loading(void);
-
 /* Interpose the functions in objects that were opened since. Takes the loader's lock. */
 void torsh_waits_objects_recheck(void);
 

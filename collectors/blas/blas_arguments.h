@@ -9,7 +9,7 @@
 #include "shim/blas/blas.h"
 
 /*
- * Set the frame's m, n, k, batch and letters. Returns false for a call that only asks how large
+ * Set the frame's m, n, k, batch and letters. Returns false for a call that only queries how large
  * its work has to be.
  */
 bool torsh_blas_arguments_read(struct blas_frame *frame);

@@ -8,7 +8,7 @@
 #define TORSH_COLLECTORS_CPU_CPU_SAMPLER_H
 
 /*
- * The calling thread has got its producer: sample it from now on, if samples were asked for. The
+ * The calling thread has got its producer: sample it from now on, if samples were requested. The
  * first thread of a process begins its sampling.
  */
 void torsh_cpu_sampler_thread_starts(void);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The value of their signals, by which the handler tells them from signals of the program. */
+/* The value of their signals: the program's own ones have another. */
 extern char torsh_cpu_timers_mark;
 
 /*

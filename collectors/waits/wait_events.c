@@ -34,7 +34,7 @@ struct wait_entry {
 	_Atomic int tid; /* 0: no thread had the slot yet */
 	_Atomic uint32_t kind; /* of the wait in progress, and 1; 0: none */
 	_Atomic uint64_t begin_ns, object; /* of that */
-	/* The thread asked for Python's lock, and last gave up for a moment; 0: neither. */
+	/* The thread requested Python's lock, and last gave up for a moment; 0: neither. */
 	_Atomic uint64_t gil_begin_ns, gil_end_ns;
 	_Atomic uint64_t sent_ns; /* when counts were last sent */
 	struct {
@@ -200,7 +200,7 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
 }
 
 /*
- * A thread waits for Python's lock in pieces of its switch interval, and asks for the lock after
+ * A thread waits for Python's lock in pieces of its switch interval, and requests the lock after
  * each: these are one wait. Returns whether it goes on.
  */
 static bool join_gil(struct wait_hook *hook, long returned, uint64_t now_ns)

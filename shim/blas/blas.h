@@ -22,7 +22,7 @@ struct blas_layout {
 	uint8_t m, n, k;
 	uint8_t batch; /* the number of products; with groups an array of numbers */
 	uint8_t groups; /* how many; m, n, k and letters are arrays then */
-	uint8_t work; /* of the work's size: -1 asks for it */
+	uint8_t work; /* of the work's size: -1 queries it */
 	uint8_t scalars; /* before batch that CBLAS passes in other registers, if they are real */
 	uint8_t letters
 		[BLAS_LETTERS]; /* which side, which triangle, transposed or not, and so on */

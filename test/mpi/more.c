@@ -172,7 +172,7 @@ static void row_of_ranks(void)
 	   3, MPI_DOUBLE, row);
 	DO(&of, "collective", Neighbor_alltoall, 16 * n_real, 16 * n_real, -1, mine, 2, MPI_DOUBLE,
 	   theirs, 2, MPI_DOUBLE, row);
-	/* To each side as many as the lower of the two ranks says. */
+	/* To each side as many as the lower of the two ranks has. */
 	counts[0] = me;
 	counts[1] = me + 1;
 	in = 8 * ((me > 0 ? counts[0] : 0) + (me < size - 1 ? counts[1] : 0));

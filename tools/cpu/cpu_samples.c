@@ -14,7 +14,7 @@ struct collector {
 	struct recorded_process *const *processes;
 };
 
-/* What tells rows apart, without padding. */
+/* What distinguishes rows, without padding. */
 struct row_key {
 	uint64_t op, module, step;
 	uint32_t process, thread, stack;

@@ -26,7 +26,7 @@ struct cpu_row {
 /* How a process was sampled; source CPU_SOURCE_NONE: it was not. */
 struct cpu_sampling {
 	const struct recorded_process *process;
-	bool is_known; /* it was asked for */
+	bool is_known; /* it was requested */
 	uint32_t source, asked_hz, signal;
 	uint64_t period_ns;
 	const char *reason; /* in the recording; NULL: none */

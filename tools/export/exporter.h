@@ -72,7 +72,7 @@ struct exporter {
 
 extern const struct exporter torsh_export_folded, torsh_export_speedscope, torsh_export_pprof;
 
-/* Returns whether that weight is exported. Processor time has to be asked for. */
+/* Returns whether that weight is exported. Processor time has to be requested. */
 bool torsh_export_has(const struct export *export, enum export_weight weight);
 
 /* Returns what the weight's bytes are: "bytes", or "nanoseconds". */

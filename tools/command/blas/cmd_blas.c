@@ -76,7 +76,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* By what tells rows apart. */
+/* By what distinguishes rows. */
 static int compare_keys(const void *left, const void *right)
 {
 	const struct recorded_library_call *a = &((const struct call_row *)left)->call;

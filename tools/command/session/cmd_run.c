@@ -236,7 +236,7 @@ static struct argp_option *make_options(void)
 	return options;
 }
 
-/* Add samples and waits to the activities: those that were asked for, or all others. */
+/* Add samples and waits to the activities: those that were requested, or all others. */
 static void add_times(void)
 {
 	static const char *const others = "heap,vm,python,torch,cuda,nvtx,itt,mpi";

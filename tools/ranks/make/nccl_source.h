@@ -25,7 +25,7 @@ struct nccl_open {
 struct nccl_item {
 	struct rank_collective collective;
 	uint32_t communicator;
-	bool is_exact; /* NCCL says when it was called, so that the operator around it is known */
+	bool is_exact; /* when NCCL was called is known, and with it the operator around */
 	bool has_kernel; /* of its own, not of its group */
 	size_t previous;
 };

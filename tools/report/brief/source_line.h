@@ -9,7 +9,7 @@
 
 /*
  * Returns the text of a line, counted from 1, without its indentation; the caller frees it. NULL:
- * *reason says why not, in words. A file that was changed after until_ns (CLOCK_REALTIME) may have
+ * *reason is why not, in words. A file that was changed after until_ns (CLOCK_REALTIME) may have
  * another text there, and isn't quoted.
  */
 char *torsh_source_line(const char *path, int line, uint64_t until_ns, const char **reason);

@@ -122,20 +122,26 @@ tools: $(TOOL_BINARIES) $(TOOL_LIB) $(MPI_BINARY)
 needs:
 	@.ci/deps --check build
 
-# Rewritten if the compiler or its flags change, which rebuilds everything.
+# Rewritten if the compiler, its flags or what is compiled for size change, which rebuilds everything.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | $(TOOL_FLAGS))' | cmp -s - $@ || \
-		printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | $(TOOL_FLAGS))' >$@
+	@printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | -Os $(SMALL) $(SMALL_FILES) | $(TOOL_FLAGS))' | cmp -s - $@ || \
+		printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | -Os $(SMALL) $(SMALL_FILES) | $(TOOL_FLAGS))' >$@
 
 # What is mapped counts as locked in a program that locks its memory: what runs rarely, or beside slow calls, is compiled for
 # size.
-$(addprefix $(BUILD)/target/,agent/launch/%.o agent/session/%.o shim/blas/%.o shim/cuda/%.o shim/mpi/%.o shim/nccl/%.o \
-	collectors/cuda/counters/%.o collectors/mpi/%.o collectors/nccl/%.o): SMALL = -Os
+SMALL := agent/launch agent/modules agent/process agent/session collectors/blas/libraries collectors/cuda/counters \
+	collectors/device collectors/mpi collectors/nccl collectors/perf collectors/process collectors/ranges/nvtx \
+	collectors/tasks shim/blas shim/cuda shim/loader shim/mpi shim/nccl shim/perf
+SMALL_FILES := agent/producer/channel agent/producer/lifecycle agent/producer/producers collectors/cuda/cuda \
+	collectors/cuda/cupti/cuda_clock collectors/waits/wakes shim/cpython/cpython_tasks shim/libc/next \
+	shim/torch/torch_search shim/waits/wait_wrappers $(addprefix collectors/ranges/,http_requests injection \
+	itt_events itt_handles itt_values nvtx_events nvtx_payload session_calls)
+$(addprefix $(BUILD)/target/,$(addsuffix /%.o,$(SMALL)) $(addsuffix .o,$(SMALL_FILES))): FOR_SIZE := -Os
 
 $(BUILD)/target/%.o: %.c $(BUILD)/flags | needs
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(SMALL) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(FOR_SIZE) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/target/%.o: %.S $(BUILD)/flags | needs
 	@mkdir -p $(@D)

@@ -70,6 +70,15 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 	return (uint64_t)high << 32 | low;
 }
 
+/* A counter of the processor's, which the kernel has allowed. */
+static inline uint64_t torsh_cpu_counter(uint32_t index)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index));
+	return (uint64_t)high << 32 | low;
+}
+
 /* Loads are observed in program order. */
 #define TORSH_CPU_LOADS_IN_ORDER 1
 

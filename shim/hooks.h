@@ -26,7 +26,9 @@
  * A block was allocated; size is as requested, block may be NULL: the call failed.
  */
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
-/* Like torsh_heap_allocated, for a hook that asked torsh_pause_is_own before the real call. */
+/*
+ * Like torsh_heap_allocated, for a hook after torsh_pause_is_own_at_call and the real call.
+ */
 void torsh_heap_allocated_unpaused(void *block, size_t size, enum alloc_entry entry,
 				   const void *frame);
 /*
@@ -210,10 +212,25 @@ void torsh_torch_work_ends(const void *work, bool has_failed);
  */
 uint64_t torsh_torch_work_waits(const void *work);
 
+/*
+ * The work is completed by this future, which has its condition in these first bytes, after its
+ * counts of references, a mutex and a flag. It is longer, so that no other object is there. Returns
+ * whether waits for it are recorded.
+ */
+#define TORCH_FUTURE_BYTES 128u
+bool torsh_torch_work_future(const void *work, const void *future);
+
+/*
+ * The thread waits for a condition. Returns the number of the collective to whose future it
+ * belongs, for torsh_torch_future_waited after the wait; 0: to none.
+ */
+uint32_t torsh_torch_future_waits(const void *condition);
+void torsh_torch_future_waited(uint32_t number, uint64_t begin_ns);
+
 /* The wait is over, without an exception. is_end: so is the work. */
 void torsh_torch_work_waited(const void *work, uint64_t begin_ns, bool is_end);
 
-/* Python: collectors/python/gc_events.c. A library is about to be opened, outside of any hook. */
+/* Python: collectors/python/python_runs.c. A library is about to be opened, outside of any hook. */
 void torsh_python_loading(void);
 
 /* CUDA: collectors/cuda/cuda.c. The driver starts; there is no context yet. */
@@ -254,6 +271,8 @@ struct wait_entry;
 struct wait_hook {
 	uint32_t kind; /* enum thread_wait_kind */
 	bool is_inner; /* the thread was in another hook: the call is not recorded */
+	bool is_free; /* set after the begin: the call may find what it waits for */
+	uint32_t wake; /* where who ends the wait leaves its record; 0: nowhere */
 	uint64_t object, begin_ns; /* CLOCK_MONOTONIC */
 	struct wait_entry *entry; /* of the thread; NULL: none */
 };
@@ -265,8 +284,15 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object);
 void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame);
 
 /*
+ * A function that ends waits for the object is about to be called: of one thread, of all, or of the
+ * thread that gets the lock. Called in signal handlers, too.
+ */
+enum wake_whom { WAKE_ONE, WAKE_ALL, WAKE_NEXT_OWNER };
+void torsh_wait_wakes(uint64_t object, enum wake_whom whom);
+
+/*
  * Samples of processor time: collectors/cpu/cpu_sampler.c. Whether threads are to be followed from
- * their start on.
+ * their start on, for these or for counters.
  */
 bool torsh_cpu_follows_threads(void);
 
@@ -376,6 +402,9 @@ struct blas_frame {
 
 /* The object has routines of its own, whose calls are not seen, or none. */
 void torsh_blas_unseen(const char *library);
+
+/* oneDNN executed a primitive and prints this line. caller: as for torsh_blas_ends. */
+void torsh_dnnl_executed(const char *line, const void *caller);
 
 /* The routine of the frame's slot is about to be called. Returns whether the call is recorded. */
 bool torsh_blas_begins(struct blas_frame *frame);

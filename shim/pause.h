@@ -16,6 +16,8 @@ enum pause {
 	PAUSE_NONE,
 	PAUSE_BY_WRITER, /* new blocks are not recorded, and frees are */
 	PAUSE_FOR_GOOD, /* no heap is recorded */
+	/* the writer has ended: the process waits to be armed again (agent/session/rest.h) */
+	PAUSE_ENDED,
 };
 
 /*
@@ -71,6 +73,18 @@ static inline bool torsh_pause_is_own(void)
 
 	return __builtin_expect(kind != PAUSE_NONE, 0) &&
 	       (kind == PAUSE_FOR_GOOD || *torsh_pause_pid);
+}
+
+/* torsh_pause_is_own for a kind of the writer's, which may have ended: then the process rests. */
+bool torsh_pause_is_of_process(uint32_t kind);
+
+/* The same for a hook that has not begun: a process whose writer has ended rests from here on. */
+static inline bool torsh_pause_is_own_at_call(void)
+{
+	uint32_t kind = torsh_pause_kind();
+
+	return __builtin_expect(kind != PAUSE_NONE, 0) &&
+	       (kind == PAUSE_FOR_GOOD || torsh_pause_is_of_process(kind));
 }
 
 #endif

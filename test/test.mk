@@ -72,7 +72,7 @@ $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES) $(FOLD_SYNTHESIS): $(TEST)/%: t
 $(SYNTHETIC): test/lib/recordings/synthetic_tables.c
 
 # Asks a real libcupti what the agent would measure.
-$(COUNTER_NAMES): test/lib/counter_names.c $(TARGET_LIB) $(BUILD)/flags
+$(COUNTER_NAMES): test/lib/chips/counter_names.c $(TARGET_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TARGET_LIB) -ldl
 
@@ -205,12 +205,12 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 
 BENCH := $(BUILD)/bench
 BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
-	$(BENCH)/libempty_cupti.so $(BENCH)/launches $(BENCH)/threads \
+	$(BENCH)/libempty_cupti.so $(BENCH)/launches $(BENCH)/nccl_allreduce $(BENCH)/threads $(BENCH)/sample $(BENCH)/waits \
 	$(patsubst test/bench/native/%.c,$(BENCH)/%,$(wildcard test/bench/native/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC) $(MANY_SITES)
 
 $(BENCH)/pair: shim/ranges/torsh.h
-$(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads: $(BENCH)/%: test/bench/native/%.c $(BUILD)/flags
+$(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads $(BENCH)/sample $(BENCH)/waits: $(BENCH)/%: test/bench/native/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -fomit-frame-pointer -fno-builtin -pthread -o $@ $<
 
@@ -237,7 +237,7 @@ $(BENCH)/libempty_cupti.so: test/bench/native/empty_cupti.c shim/cuda/cupti.h sh
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -D_GNU_SOURCE -fPIC -shared -pthread -o $@ $< -ldl
 
-$(BENCH)/launches: test/bench/native/launches.c $(BUILD)/flags
+$(BENCH)/launches $(BENCH)/nccl_allreduce: $(BENCH)/%: test/bench/native/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -o $@ $< -ldl
 

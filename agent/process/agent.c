@@ -80,11 +80,25 @@ static void name_tracer(const struct channel_header *header)
 		TORSH_SYS(SYS_prctl, PR_SET_PTRACER, writer, 0, 0, 0, 0);
 }
 
-/*
- * Create a channel for this process and pass it to the session's writer. The caller reports a
- * child's failure.
- */
-static int open_channel(const struct channel *parent)
+/* Hooks read the channel's words from now on. */
+static void use_channel(struct channel_header *header)
+{
+	name_tracer(header);
+	torsh_counters = header->counters;
+	torsh_stamp_use(&header->clock_lift, &header->clock_reference,
+			torsh_producer_clock_is_monotonic);
+	/* Other threads are in hooks already: whichever word they read has the state. */
+	atomic_store_explicit(&torsh_pause,
+			      torsh_config.activities & ACTIVITY_HEAP ? &header->is_paused
+								      : &header->heap_is_off,
+			      memory_order_relaxed);
+	atomic_store_explicit(&torsh_recording_pause, &header->is_paused, memory_order_relaxed);
+	for (int i = 0; i < N_COUNTERS; i++)
+		torsh_count_many((enum channel_counter)i,
+				 atomic_exchange(&torsh_spare_counters[i], 0));
+}
+
+int torsh_agent_open_channel(const struct channel *parent)
 {
 	struct process *process = torsh_process;
 	int fd, result = torsh_channel_create(&process->channel, torsh_config.ring_bytes,
@@ -97,12 +111,19 @@ static int open_channel(const struct channel *parent)
 	torsh_channel_header_fill(process->channel.header);
 	if (!parent)
 		torsh_channel_header_describe(&process->channel);
+	/* A child of a process that rests begins a recording of its own. */
+	if (parent && !torsh_agent_is_on()) {
+		process->channel.header->forked_from = 0;
+		process->channel.header->forked_from_ticks = 0;
+		torsh_channel_header_note(&process->channel);
+	}
 	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING,
 			      memory_order_relaxed);
 	if (*torsh_session_socket)
 		result = torsh_session_join(torsh_session_socket, fd,
 					    &process->channel.header->writer_pid);
-	if (!*torsh_session_socket || (result && !parent))
+	/* A dormant program's session has ended: what it started is dormant, too. */
+	if (!*torsh_session_socket || (result && !parent && !torsh_config.is_dormant))
 		result = begin_session(process->channel.header, fd);
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (result) {
@@ -111,27 +132,34 @@ static int open_channel(const struct channel *parent)
 	}
 	torsh_lifecycle_reserve();
 	process->pid = torsh_sys_getpid();
-	name_tracer(process->channel.header);
-	torsh_counters = process->channel.header->counters;
-	torsh_stamp_use(&process->channel.header->clock_lift,
-			&process->channel.header->clock_reference,
-			torsh_producer_clock_is_monotonic);
-	/* Other threads are in hooks already: whichever word they read has the state. */
-	atomic_store_explicit(&torsh_pause,
-			      torsh_config.activities & ACTIVITY_HEAP
-				      ? &process->channel.header->is_paused
-				      : &paused_for_good,
-			      memory_order_relaxed);
-	atomic_store_explicit(&torsh_recording_pause, &process->channel.header->is_paused,
-			      memory_order_relaxed);
-	for (int i = 0; i < N_COUNTERS; i++)
-		torsh_count_many((enum channel_counter)i,
-				 atomic_exchange(&torsh_spare_counters[i], 0));
+	use_channel(process->channel.header);
 	torsh_last_channel = process->channel;
 	last_pid = process->pid;
 	if (process->pid == 1 && !parent)
 		torsh_start_wait(process->channel.header);
 	return 0;
+}
+
+int torsh_agent_reopen_channel(void)
+{
+	struct channel *channel = &torsh_process->channel;
+	int result = -EBADF;
+
+	if (!torsh_channel_is_kept(channel))
+		return report_not_recorded("the program closed a descriptor of the agent's",
+					   result);
+	torsh_channel_header_reuse(channel);
+	torsh_channel_header_fill(channel->header);
+	torsh_channel_header_note(channel);
+	atomic_store_explicit(&channel->header->state, CHANNEL_RUNNING, memory_order_relaxed);
+	if (*torsh_session_socket)
+		result = torsh_session_join(torsh_session_socket, channel->fd,
+					    &channel->header->writer_pid);
+	if (result)
+		result = begin_session(channel->header, channel->fd);
+	if (!result)
+		use_channel(channel->header);
+	return result;
 }
 
 static int make_process(void)
@@ -179,16 +207,14 @@ static int start_recording(void)
 	if (result)
 		return result;
 	torsh_stack_start();
-	return open_channel(NULL);
+	return torsh_agent_open_channel(NULL);
 }
 
 /* Returns -EINPROGRESS, or an error after a message on stderr. */
 static int become_dormant(void)
 {
-	int result = torsh_lifecycle_start();
+	int result;
 
-	if (result)
-		return report_not_recorded("threads can't be followed", result);
 	if (!is_path_unfit())
 		prepare_environment("");
 	result = torsh_dormant_begin();
@@ -221,14 +247,16 @@ static int start(void)
 		return -ECANCELED;
 	}
 	torsh_channel_header_choose_clock();
+	result = torsh_lifecycle_start();
+	if (result)
+		return report_not_recorded("threads can't be followed", result);
 	if (torsh_config.is_dormant && is_first)
 		return become_dormant();
 	if (!is_first && strlen(torsh_config.session) < sizeof(torsh_session_socket))
 		strcpy(torsh_session_socket, torsh_config.session);
-	result = torsh_lifecycle_start();
-	if (result)
-		return report_not_recorded("threads can't be followed", result);
 	result = start_recording();
+	if (result && torsh_config.is_dormant)
+		result = become_dormant();
 	if (result)
 		return result;
 	if (is_path_unfit())
@@ -241,8 +269,7 @@ static int start(void)
 	return 0;
 }
 
-/* Nothing is recorded from now on: hooks check this first. */
-static void turn_off(void)
+void torsh_agent_turn_off(void)
 {
 	torsh_config.activities = 0;
 	atomic_store_explicit(&torsh_pause, &paused_for_good, memory_order_relaxed);
@@ -260,6 +287,7 @@ static void start_from(int expected, int (*begin)(void))
 	torsh_producer_self = &torsh_producer_quiet;
 	result = begin();
 	if (!result) {
+		torsh_agent_has_begun = true;
 		start_stack_checks();
 		if (torsh_config.activities & ACTIVITY_HEAP)
 			torsh_callbacks.heap_starts();
@@ -276,9 +304,22 @@ static void start_from(int expected, int (*begin)(void))
 	if (result == -EINPROGRESS)
 		atomic_store_explicit(&torsh_agent_state, AGENT_DORMANT, memory_order_release);
 	else if (result)
-		turn_off();
+		torsh_agent_turn_off();
 	else
 		atomic_store_explicit(&torsh_agent_state, AGENT_ON, memory_order_release);
+}
+
+bool torsh_agent_rest(void)
+{
+	torsh_counters = torsh_spare_counters;
+	*torsh_session_socket = '\0';
+	torsh_environment_set_session("");
+	if (torsh_dormant_rest()) {
+		torsh_agent_turn_off();
+		return false;
+	}
+	atomic_store_explicit(&torsh_agent_state, AGENT_DORMANT, memory_order_release);
+	return true;
 }
 
 void torsh_agent_start(void)
@@ -295,7 +336,7 @@ void torsh_agent_start(void)
 	errno = saved;
 }
 
-static int start_armed(void)
+int torsh_agent_begin_armed(int (*begin)(void))
 {
 	const char *session = torsh_dormant_session();
 	int result;
@@ -304,7 +345,7 @@ static int start_armed(void)
 	torsh_dormant_starts();
 	if (session && strlen(session) < sizeof(torsh_session_socket))
 		strcpy(torsh_session_socket, session);
-	result = torsh_agent_is_sandboxed() ? -EACCES : start_recording();
+	result = torsh_agent_is_sandboxed() ? -EACCES : begin();
 	if (!result) {
 		torsh_channel_note(&torsh_process->channel,
 				   "it was dormant until it was armed: what came before is not "
@@ -313,6 +354,11 @@ static int start_armed(void)
 	}
 	torsh_dormant_started(result ? NULL : torsh_session_socket);
 	return result;
+}
+
+static int start_armed(void)
+{
+	return torsh_agent_begin_armed(start_recording);
 }
 
 void torsh_agent_arm(void)
@@ -327,20 +373,42 @@ void torsh_agent_arm(void)
 	errno = saved;
 }
 
+/* Another thread of the parent was about to rest, or to begin again, which nobody does here. */
+static bool is_forked_between(void)
+{
+	return torsh_agent_has_begun && torsh_config.is_dormant &&
+	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_STARTING;
+}
+
 void torsh_agent_created(void)
 {
-	if (!torsh_agent_is_dormant())
+	bool is_between = is_forked_between();
+
+	if (!is_between && !torsh_agent_is_dormant())
 		return;
 	torsh_unloading_forked();
 	torsh_thread_forked();
-	if (torsh_config.follow)
+	if (is_between && torsh_config.follow)
+		torsh_agent_rest();
+	else if (torsh_config.follow)
 		torsh_dormant_forked();
 	else
-		turn_off();
+		torsh_agent_turn_off();
 }
 
 /* in the parent, before the last fork that the agent saw; 0: none */
 static _Thread_local uint32_t fork_request;
+
+/* Whether the child rests: the session that it was forked in has been stopped since. */
+static bool rests_in_child(const struct channel *parent, int error)
+{
+	bool has_ended = error == -ENOENT ||
+			 atomic_load_explicit(&parent->header->is_paused, memory_order_relaxed) ==
+				 CHANNEL_ENDED;
+
+	return has_ended && torsh_config.follow && torsh_config.is_dormant &&
+	       !torsh_agent_is_sandboxed() && torsh_agent_rest();
+}
 
 void torsh_agent_restart_in_child(void)
 {
@@ -360,9 +428,17 @@ void torsh_agent_restart_in_child(void)
 	atomic_store_explicit(&torsh_pause, &torsh_never_paused, memory_order_relaxed);
 	atomic_store_explicit(&torsh_recording_pause, &torsh_never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
-		result = is_sandboxed ? -EACCES : open_channel(&parent);
+		result = is_sandboxed ? -EACCES : torsh_agent_open_channel(&parent);
+	/* It keeps its parent's channel, whose tables it copies once it is armed. */
+	if (result && rests_in_child(&parent, result)) {
+		torsh_producer_self = &torsh_producer_not_created;
+		return;
+	}
+	/* To be armed for itself after a stop. */
+	if (!result)
+		torsh_dormant_forked();
 	if (result) {
-		turn_off();
+		torsh_agent_turn_off();
 		torsh_last_channel = (struct channel){.fd = -1};
 	}
 	/* It has no report of its own: its parent's has the reason. */

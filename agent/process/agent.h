@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct channel;
+
 /*
  * Start the agent in this process unless it has started: called by the first hook, or by the
  * constructor.
@@ -24,6 +26,30 @@ void torsh_agent_restart_in_child(void);
 
 /* Begin the recording of a dormant process, if it is armed. Within a hook of any thread. */
 void torsh_agent_arm(void);
+
+/*
+ * Create a channel for this process and pass it to the session's writer, or begin a session. With
+ * parent, its tables are copied; the caller reports a child's failure. Returns 0 or -errno.
+ */
+int torsh_agent_open_channel(const struct channel *parent);
+
+/* Open this process's channel again for a new session or that of torsh_session_socket. Likewise. */
+int torsh_agent_reopen_channel(void);
+
+/*
+ * Begin the recording of a process that was dormant and is armed, by a function that gives it a
+ * channel and a writer, and note that in its page and in the recording. Returns 0 or -errno.
+ */
+int torsh_agent_begin_armed(int (*begin)(void));
+
+/* Nothing is recorded from now on: hooks check this first. */
+void torsh_agent_turn_off(void);
+
+/*
+ * The process has no writer any more and nothing that is open: it waits to be armed. Returns
+ * whether it does; false: it has no page that could arm it, and is off.
+ */
+bool torsh_agent_rest(void);
 
 /* A forked child begins to run: a dormant one can be armed for itself. Async-signal-safe. */
 void torsh_agent_created(void);

@@ -11,12 +11,18 @@
 #include <stdbool.h>
 
 struct link_map;
+struct producer;
 
 struct callbacks {
 	/* The first event of a process: agent/producer/lifecycle.c. */
 	void (*process_starts)(void);
 	/* A hook in a dormant process: agent/producer/lifecycle.c. */
 	void (*process_armed)(void);
+	/*
+	 * The producer is from before the process rested: open it again. Returns false without
+	 * memory.
+	 */
+	bool (*producer_renews)(struct producer *producer);
 	/* The first event of a child that fork made, on its only thread. */
 	void (*child_starts)(void);
 	/* The calling thread has got its producer, and is about to close it. */
@@ -36,6 +42,9 @@ struct callbacks {
 	void (*nccl_starts)(void);
 	/* The agent has started and BLAS is recorded. */
 	void (*blas_starts)(void);
+	/* Ranges are to be forwarded: open the user's tool for NVTX, or ITT, if there is one. */
+	void (*nvtx_tool_wanted)(void);
+	void (*itt_tool_wanted)(void);
 	/* A stack passed through a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);
 	/*

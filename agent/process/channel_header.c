@@ -3,6 +3,7 @@
 #include "agent/process/channel_header.h"
 
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "shim/find_text.h"
 #include "shim/libc/boot.h"
 #include "shim/libc/next.h"
+#include "shim/pause.h"
 
 #define ARGUMENTS_MAX (32u << 10) /* bytes; longer arguments are cut, with a note */
 #define STATUS_BYTES (1u << 20) /* a process may be in 65,536 groups, which are listed first */
@@ -101,6 +103,8 @@ void torsh_channel_header_fill(struct channel_header *header)
 	header->stamp_shift = CHANNEL_STAMP_SHIFT;
 	header->wants_verdicts = torsh_config.reachability && !torsh_config.heap_rate &&
 				 torsh_config.activities & ACTIVITY_HEAP;
+	header->heap_is_off = PAUSE_FOR_GOOD;
+	header->may_rest = torsh_agent_may_rest();
 	torsh_clocks_read(header);
 }
 
@@ -135,9 +139,8 @@ static void describe_identity(struct channel *channel)
 
 __attribute__((noinline)) void torsh_channel_header_describe(struct channel *channel)
 {
-	size_t boot_bytes;
-	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(),
-		   *rank = torsh_launcher_rank(), *program = torsh_agent_program();
+	const char *allocator = torsh_next_allocator(), *rank = torsh_launcher_rank(),
+		   *program = torsh_agent_program();
 
 	channel->header->program = torsh_channel_add_text(channel, program, strlen(program));
 	describe_arguments(channel);
@@ -145,6 +148,14 @@ __attribute__((noinline)) void torsh_channel_header_describe(struct channel *cha
 	if (rank)
 		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
 	describe_identity(channel);
+	torsh_channel_header_note(channel);
+}
+
+void torsh_channel_header_note(struct channel *channel)
+{
+	const char *problem = torsh_next_problem();
+	size_t boot_bytes;
+
 	if (problem)
 		torsh_channel_note(channel, problem);
 	if (!torsh_paths_has_proc())
@@ -161,3 +172,43 @@ __attribute__((noinline)) void torsh_channel_header_describe(struct channel *cha
 	torsh_count_many(COUNTER_boot_blocks, torsh_boot_served(&boot_bytes));
 	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
 }
+
+static void reuse_slot(struct channel *channel, uint32_t i)
+{
+	struct thread_slot *slot = torsh_channel_slot(channel, i);
+	uint32_t active = THREAD_SLOT_ACTIVE, closed = THREAD_SLOT_CLOSED;
+
+	if (!slot)
+		return;
+	atomic_store_explicit(&slot->tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->head, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->produced, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->dropped, 0, memory_order_relaxed);
+	/* Its thread may be closing it: it is closed then, and the writer frees it. */
+	if (!atomic_compare_exchange_strong(&slot->state, &active, THREAD_SLOT_CLAIMED) &&
+	    atomic_compare_exchange_strong(&slot->state, &closed, THREAD_SLOT_FREE))
+		torsh_channel_push_free(channel->header, slot, i);
+}
+
+/* Zero the header from member `from` up to, not including, `to`. */
+#define ZERO(header, from, to)                                              \
+	memset((char *)(header) + offsetof(struct channel_header, from), 0, \
+	       offsetof(struct channel_header, to) - offsetof(struct channel_header, from))
+
+void torsh_channel_header_reuse(struct channel *channel)
+{
+	struct channel_header *header = channel->header;
+	uint32_t n = atomic_load_explicit(&header->n_threads, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < n && i < header->n_thread_slots; i++)
+		reuse_slot(channel, i);
+	header->forked_from = 0;
+	header->forked_from_ticks = 0;
+	/* All but the layout, the texts, the tables' marks, the free slots and the clocks. */
+	ZERO(header, writer_pid, free_slots);
+	ZERO(header, n_closed, clock_reference);
+	ZERO(header, switch_signals, call_memory);
+	memset(torsh_channel_text(channel, 0), 0, CHANNEL_NOTES_BYTES);
+}
+
+#undef ZERO

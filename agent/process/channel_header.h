@@ -19,4 +19,13 @@ void torsh_channel_header_fill(struct channel_header *header);
 /* Add the texts of a process that was not forked (program, arguments, rank), and notes. */
 void torsh_channel_header_describe(struct channel *channel);
 
+/* Add these notes, and count what is left out, in the channel of another recording. */
+void torsh_channel_header_note(struct channel *channel);
+
+/*
+ * Prepare the header and the slots for another writer, after the former one has ended, as if none
+ * had been there: tables and text stay. Slots in use are open to it once their owners open them.
+ */
+void torsh_channel_header_reuse(struct channel *channel);
+
 #endif

@@ -144,7 +144,7 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		{"nccl", ACTIVITY_NCCL},       {"nccl:full", ACTIVITY_NCCL | ACTIVITY_NCCL_FULL},
 		{"samples", ACTIVITY_SAMPLES}, {"mpi", ACTIVITY_MPI},
 		{"waits", ACTIVITY_WAITS},     {"blas", ACTIVITY_BLAS},
-		{"perf", ACTIVITY_LATER},
+		{"perf", ACTIVITY_PERF},
 	};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
@@ -159,10 +159,31 @@ static int parse_activities(const char *value, uint32_t *activities)
 {
 	uint32_t set = 0;
 
-	/* A list with nothing but names of later versions records nothing. */
-	if (for_each_name(value, add_activity, &set) || set == ACTIVITY_LATER)
+	if (for_each_name(value, add_activity, &set))
 		return -1;
 	*activities = set;
+	return 0;
+}
+
+static int add_forward(const char *name, size_t length, uint32_t *set)
+{
+	static const char *const known[] = {"operators", "modules", "steps"};
+
+	for (size_t i = 0; i < N_NAMES(known); i++)
+		if (is_name(name, length, known[i])) {
+			*set |= 1u << i;
+			return 0;
+		}
+	return -1;
+}
+
+static int parse_forward(const char *value, uint32_t *forward)
+{
+	uint32_t set = 0;
+
+	if (!*value || (strcmp(value, "none") && for_each_name(value, add_forward, &set)))
+		return -1;
+	*forward = set;
 	return 0;
 }
 
@@ -282,6 +303,9 @@ static int parse_counters(const char *value, struct counters_config *counters)
 	} else if (!strcmp(value, "operators") || !strcmp(value, "operators:2")) {
 		parsed.mode = COUNTERS_OF_OPERATORS;
 		parsed.n_passes = value[sizeof("operators") - 1] ? 2 : 1;
+	} else if (!strcmp(value, "operators:full")) {
+		parsed.mode = COUNTERS_OF_OPERATORS;
+		parsed.n_passes = COUNTERS_ALL_PASSES;
 	} else if (!strcmp(value, "timeline")) {
 		parsed.mode = COUNTERS_OF_TIMELINE;
 	} else if (!strncmp(value, timeline, sizeof(timeline) - 1)) {
@@ -419,12 +443,6 @@ void torsh_config_read(char *const *environment)
 	for (char *const *e = environment; e && *e; e++)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_warn);
-	if (may_warn && torsh_config.activities & ACTIVITY_LATER)
-		torsh_message(
-			PREFIX
-			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx, itt, mpi and samples), "
-			"cuda, blas, waits, and nccl or nccl:full; the others named come later",
-			NULL);
 	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&
 	    !(torsh_config.activities & ACTIVITY_CUDA))
 		torsh_message(PREFIX "COUNTERS: nothing is measured without the activity cuda",

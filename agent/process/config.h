@@ -23,24 +23,28 @@ enum activity {
 	ACTIVITY_NVTX = 1 << 4, /* NVTX ranges */
 	ACTIVITY_ITT = 1 << 5, /* ITT tasks */
 	ACTIVITY_CUDA = 1 << 6, /* device activities and their launches */
-	ACTIVITY_LATER = 1 << 7, /* accepted, but not implemented in this version */
 	ACTIVITY_NCCL = 1 << 8, /* NCCL's groups, calls and kernel channels */
 	ACTIVITY_NCCL_FULL = 1 << 9, /* also what its proxy and networks do */
 	ACTIVITY_MPI = 1 << 10, /* MPI's collectives, messages and waits */
 	ACTIVITY_WAITS = 1 << 13, /* waits of threads in the C library; only if named */
 	ACTIVITY_SAMPLES = 1 << 11, /* samples of the processor time of threads */
 	ACTIVITY_BLAS = 1 << 12, /* calls of BLAS and LAPACK */
+	ACTIVITY_PERF = 1 << 14, /* counters of the CPU; only if named */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
 			     ACTIVITY_NVTX | ACTIVITY_ITT | ACTIVITY_MPI,
 };
 
+/* TORSH_PROFILER_FORWARD: what other tools for NVTX and ITT get as ranges. */
+enum forward_kind { FORWARD_OPERATORS = 1 << 0, FORWARD_MODULES = 1 << 1, FORWARD_STEPS = 1 << 2 };
+
 /* TORSH_PROFILER_COUNTERS. */
 struct counters_config {
 	uint32_t mode; /* enum counter_mode */
-	uint32_t n_passes; /* of kernels: 1 or 2 */
+	uint32_t n_passes; /* of kernels: 1, 2 or COUNTERS_ALL_PASSES */
 	uint64_t interval_ns; /* of the timeline; 0: none */
 };
 
+#define COUNTERS_ALL_PASSES UINT32_MAX /* as many as all counters take */
 #define COUNTERS_INTERVAL_NS UINT64_C(1000000) /* the default */
 #define COUNTERS_INTERVAL_MIN_NS UINT64_C(50000)
 #define COUNTERS_INTERVAL_MAX_NS UINT64_C(1000000000)
@@ -68,6 +72,7 @@ struct config {
 	struct counters_config counters;
 	struct record_config record;
 	struct keep_config keep; /* of a flight recorder */
+	uint32_t forward; /* enum forward_kind */
 	uint32_t signal; /* that arms, pauses and resumes; 0: none */
 	const char *keep_with; /* a directory that all ranks share; NULL: none */
 	uint32_t ring_bytes;

@@ -22,7 +22,7 @@ static const char *agent; /* absolute path of the agent */
 
 #define VARIABLE_NAME_MAX 32
 static char **own; /* the program's own entries; see torsh_environment_own */
-static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
+static char (*injections)[VARIABLE_NAME_MAX + PATH_MAX]; /* N_INJECTIONS, mapped by the first */
 static size_t n_injections;
 
 static bool same_name(const char *definition, const char *other)
@@ -216,8 +216,13 @@ char *const *torsh_environment_apart(char *const *envp, char **slots)
 
 void torsh_environment_inject(const char *name, const char *path)
 {
-	struct text text = {.bytes = injections[n_injections], .capacity = sizeof(injections[0])};
+	struct text text = {.capacity = sizeof(injections[0])};
 
+	if (!injections)
+		injections = torsh_sys_pages(N_INJECTIONS * sizeof(injections[0]));
+	if (!injections)
+		return;
+	text.bytes = injections[n_injections];
 	torsh_text_put(&text, name);
 	torsh_text_put(&text, "=");
 	torsh_text_put(&text, path);
@@ -280,8 +285,9 @@ void torsh_environment_set_session(const char *session)
 	char *value = strchr(session_variable, '=') + 1;
 	size_t n = strlen(session);
 
-	if ((size_t)(value - session_variable) + n >= sizeof(session_variable) || !n)
+	if ((size_t)(value - session_variable) + n >= sizeof(session_variable))
 		return;
-	memcpy(value + 1, session + 1, n);
+	if (n)
+		memcpy(value + 1, session + 1, n);
 	__atomic_store_n(value, *session, __ATOMIC_RELEASE);
 }

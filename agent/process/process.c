@@ -2,12 +2,14 @@
 #include "agent/process/process.h"
 
 #include "agent/modules/maps.h"
+#include "agent/process/config.h"
 #include "agent/producer/counter.h"
 #include "shim/hot.h"
 #include "shim/libc/thread.h"
 #include "shim/pause.h"
 
 _Atomic int torsh_agent_state;
+bool torsh_agent_has_begun;
 struct process *torsh_process;
 struct channel torsh_last_channel;
 
@@ -23,6 +25,7 @@ static const int no_pid;
 HOT const int *torsh_pause_pid = &no_pid;
 
 static _Atomic bool is_forbidden;
+static _Atomic bool is_kept;
 
 bool torsh_agent_is_abandoned(void)
 {
@@ -56,6 +59,28 @@ bool torsh_agent_is_sandboxed(void)
 
 	return atomic_load_explicit(&is_forbidden, memory_order_relaxed) ||
 	       (header && atomic_load_explicit(&header->has_new_filter, memory_order_relaxed));
+}
+
+bool torsh_agent_may_rest(void)
+{
+	return torsh_config.is_dormant &&
+	       !(torsh_config.activities & (ACTIVITY_SAMPLES | ACTIVITY_PERF)) &&
+	       !atomic_load_explicit(&is_kept, memory_order_relaxed);
+}
+
+void torsh_agent_keep_on(void)
+{
+	atomic_store_explicit(&is_kept, true, memory_order_relaxed);
+	if (torsh_agent_is_on() && torsh_process->pid)
+		atomic_store_explicit(&torsh_process->channel.header->may_rest, 0,
+				      memory_order_relaxed);
+}
+
+bool torsh_agent_has_ended(void)
+{
+	return torsh_agent_is_on() && torsh_process->pid &&
+	       atomic_load_explicit(&torsh_process->channel.header->is_paused,
+				    memory_order_relaxed) == CHANNEL_ENDED;
 }
 
 bool torsh_agent_is_borrowed(void)

@@ -20,11 +20,17 @@ enum agent_state {
 	AGENT_ON,
 	/* off for the rest of the process: turned off by the user, or something failed */
 	AGENT_OFF,
-	/* to be armed (agent/session/dormant.h); without torsh_process */
+	/*
+	 * to be armed (agent/session/dormant.h); without torsh_process, unless it was recorded
+	 * before
+	 */
 	AGENT_DORMANT,
 };
 
 extern _Atomic int torsh_agent_state;
+
+/* It has been recorded, or the process that forked it: what a start does once is done. */
+extern bool torsh_agent_has_begun;
 
 #define N_KEPT_PRODUCERS 8
 #define N_KEPT_RINGS CHANNEL_WARM_SLOTS
@@ -52,12 +58,46 @@ struct process {
 	_Atomic uint32_t n_producers;
 	/* bytes of the text area taken by programs that can't be followed */
 	_Atomic uint32_t n_programs_text;
+	/*
+	 * How often it began to rest and was armed again (agent/session/rest.h): odd while it rests
+	 */
+	_Atomic uint32_t generation;
+	/* of a process that may rest: those with a slot; a thread that changes the list holds it */
+	struct producer *producers;
+	_Atomic uint32_t producers_held;
 };
 
 extern struct process *torsh_process;
 
 /* Survives fork: a forked child copies the tables of its parent from here. */
 extern struct channel torsh_last_channel;
+
+/* Another number in a forked child, and in each recording of a process that rests in between. */
+static inline int torsh_process_mark(void)
+{
+	uint32_t generation =
+		atomic_load_explicit(&torsh_process->generation, memory_order_relaxed);
+
+	return torsh_process->pid + (int)(generation << 22); /* pids are lower */
+}
+
+/* Whether the process is recorded, or was when it was forked. */
+static inline bool torsh_agent_is_on(void)
+{
+	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON;
+}
+
+/* Whether the writer has ended by `torsh stop`, and this process does not rest yet. */
+bool torsh_agent_has_ended(void);
+
+/*
+ * Whether this process may rest (agent/session/rest.h): not where the kernel or a device's runtime
+ * would go on to collect for it. Its session is paused instead.
+ */
+bool torsh_agent_may_rest(void);
+
+/* It may not from now on. */
+void torsh_agent_keep_on(void);
 
 /* Whether the process waits to be armed. */
 static inline bool torsh_agent_is_dormant(void)

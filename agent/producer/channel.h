@@ -106,6 +106,9 @@ void *torsh_channel_map(const struct channel *channel, uint64_t offset, size_t n
 /* Keep a descriptor of fd's file if one is allowed; fd stays the caller's. */
 void torsh_channel_keep(struct channel *channel, int fd);
 
+/* Whether the kept descriptor is there, and the channel's: the program may have closed it. */
+bool torsh_channel_is_kept(const struct channel *channel);
+
 /* Close the kept descriptor, if the program did not. */
 void torsh_channel_let_go(struct channel *channel);
 

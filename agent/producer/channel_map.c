@@ -98,9 +98,14 @@ void torsh_channel_keep(struct channel *channel, int fd)
 	channel->fd = torsh_sys_failed(kept) ? -1 : (int)kept;
 }
 
+bool torsh_channel_is_kept(const struct channel *channel)
+{
+	return channel->fd >= 0 && is_own_file(channel);
+}
+
 void torsh_channel_let_go(struct channel *channel)
 {
-	if (channel->fd >= 0 && is_own_file(channel))
+	if (torsh_channel_is_kept(channel))
 		TORSH_SYS(SYS_close, channel->fd, 0, 0, 0, 0, 0);
 	channel->fd = -1;
 }

@@ -12,6 +12,7 @@
 #include "agent/process/process.h"
 #include "agent/producer/backpressure.h"
 #include "agent/producer/counter.h"
+#include "agent/producer/producers.h"
 #include "agent/producer/rings.h"
 #include "shim/libc/thread.h"
 
@@ -34,8 +35,6 @@
  */
 #define LOCK_SHARE 8u
 #define LOCKED_BYTES_PER_PRODUCER (256u << 10)
-
-#define PRODUCER_BYTES ((sizeof(struct producer) + 4095) & ~(size_t)4095)
 
 /* handlers that interrupt each other in hooks, including hooks that were abandoned */
 #define INTERRUPT_LEVELS 16
@@ -111,50 +110,6 @@ static bool count_producer(void)
 	return false;
 }
 
-/*
- * The memory of a producer and its stack: a kept block, or new pages that fork zeroes in a child.
- */
-static struct producer *take_block(void)
-{
-	struct producer *producer;
-
-	for (uint32_t i = 0; i < N_KEPT_PRODUCERS; i++) {
-		struct producer *_Atomic *kept = &torsh_process->kept[i];
-
-		producer = atomic_load_explicit(kept, memory_order_relaxed);
-		/* Acquire pairs with the release that kept the block. */
-		if (producer && atomic_compare_exchange_strong_explicit(kept, &producer, NULL,
-									memory_order_acquire,
-									memory_order_relaxed))
-			return producer;
-	}
-	producer = torsh_sys_own_pages(PRODUCER_BYTES + torsh_stack_bytes());
-	if (!producer)
-		return NULL;
-	producer->stack = torsh_stack_create((uint8_t *)producer + PRODUCER_BYTES);
-	if (producer->stack)
-		return producer;
-	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
-	return NULL;
-}
-
-static void drop_block(struct producer *producer)
-{
-	for (uint32_t i = 0; i < N_KEPT_PRODUCERS && !torsh_memory_lock_is_limited(); i++) {
-		struct producer *_Atomic *kept = &torsh_process->kept[i];
-		struct producer *none = NULL;
-
-		if (!atomic_load_explicit(kept, memory_order_relaxed) &&
-		    atomic_compare_exchange_strong_explicit(
-			    kept, &none, producer, memory_order_release, memory_order_relaxed))
-			return;
-	}
-	for (uint32_t i = 0; i < PRODUCER_PAGES && producer->pages[i].at; i++)
-		torsh_sys_munmap(producer->pages[i].at, producer->pages[i].n_bytes);
-	torsh_stack_destroy(producer->stack);
-	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
-}
-
 /* Make a producer for the calling thread on a slot of its own, not yet open. */
 static struct producer *make_producer(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
@@ -165,15 +120,16 @@ static struct producer *make_producer(enum thread_slot_kind kind, uint64_t *wait
 		return NULL;
 	if (!count_producer())
 		goto give_back;
-	producer = take_block();
+	producer = torsh_producers_take_block();
 	if (!producer)
 		goto uncount;
 	if (torsh_rings_take(slot, &producer->ring))
 		goto drop;
 	producer->slot = (uint32_t)slot;
+	torsh_producers_add(producer);
 	return producer;
 drop:
-	drop_block(producer);
+	torsh_producers_drop_block(producer);
 uncount:
 	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 give_back:
@@ -187,6 +143,8 @@ static void open_producer(struct producer *producer, uint64_t waited_ns)
 	uint64_t stamp;
 
 	torsh_stamp_disown(producer);
+	producer->generation =
+		atomic_load_explicit(&torsh_process->generation, memory_order_acquire);
 	producer->tid = (int)torsh_channel_slot(channel, producer->slot)->tid;
 	producer->n_opened++;
 	producer->end_rounds = 0;
@@ -204,7 +162,24 @@ static void open_producer(struct producer *producer, uint64_t waited_ns)
 	atomic_store_explicit(&producer->ring.slot->waited_ns, waited_ns, memory_order_relaxed);
 	/* The writer queries the kernel for the thread's name while the thread lives. */
 	torsh_channel_ring_doorbell(channel->header);
-	atomic_store_explicit(&producer->state, PRODUCER_IDLE, memory_order_relaxed);
+}
+
+bool torsh_lifecycle_renew(struct producer *producer)
+{
+	struct ring small = producer->ring;
+	uint32_t end_rounds = producer->end_rounds;
+
+	if (small.mask + 1 > CHANNEL_RING_SMALL_BYTES) {
+		if (torsh_rings_take((int)producer->slot, &small))
+			return false;
+		torsh_rings_drop(producer->slot, &producer->ring);
+		producer->ring.bytes = small.bytes;
+		producer->ring.mask = small.mask;
+	}
+	open_producer(producer, 0);
+	/* Its thread may be ending. */
+	producer->end_rounds = end_rounds;
+	return true;
 }
 
 static struct producer *new_producer(enum thread_slot_kind kind)
@@ -212,10 +187,12 @@ static struct producer *new_producer(enum thread_slot_kind kind)
 	uint64_t waited_ns = 0;
 	struct producer *producer = make_producer(kind, &waited_ns);
 
-	if (producer)
-		open_producer(producer, waited_ns);
-	else
+	if (!producer) {
 		torsh_count(COUNTER_threads_without_slot);
+		return NULL;
+	}
+	open_producer(producer, waited_ns);
+	atomic_store_explicit(&producer->state, PRODUCER_IDLE, memory_order_relaxed);
 	return producer;
 }
 
@@ -231,8 +208,9 @@ static void close_producer(struct producer *producer)
 	/* The thread ended inside a hook: it was cancelled there. */
 	if (atomic_load_explicit(&producer->state, memory_order_relaxed) >= N_PRODUCER_STATES)
 		torsh_producer_mend(producer);
+	torsh_producers_remove(producer);
 	torsh_rings_drop(producer->slot, &producer->ring);
-	drop_block(producer);
+	torsh_producers_drop_block(producer);
 	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 	torsh_channel_close_slot(&torsh_process->channel, slot);
 }
@@ -351,6 +329,7 @@ static struct producer *open_shared(void)
 	torsh_channel_slot(&torsh_process->channel, shared->slot)->tid =
 		(uint32_t)torsh_thread_tid();
 	open_producer(shared, 0);
+	atomic_store_explicit(&shared->state, PRODUCER_IDLE, memory_order_relaxed);
 	atomic_store_explicit(&torsh_process->shared, shared, memory_order_release);
 	return shared;
 }

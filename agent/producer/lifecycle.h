@@ -6,6 +6,7 @@
 #ifndef TORSH_AGENT_PRODUCER_LIFECYCLE_H
 #define TORSH_AGENT_PRODUCER_LIFECYCLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -19,6 +20,12 @@ int torsh_lifecycle_start(void);
  * shared producer.
  */
 struct producer *torsh_lifecycle_producer(void);
+
+/*
+ * Open the calling hook's producer again, on its slot: its process is recorded anew. Returns false
+ * without memory.
+ */
+bool torsh_lifecycle_renew(struct producer *producer);
 
 /* Reserve the shared producer of a new channel, before the process lowers its limits. */
 void torsh_lifecycle_reserve(void);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "agent/process/callbacks.h"
 #include "agent/process/memory_lock.h"
 #include "agent/process/process.h"
 #include "agent/producer/backpressure.h"
@@ -208,11 +209,42 @@ static void put_lost(struct producer *producer)
 	put_cold(producer, EVENT_LOST, payload, torsh_codec_pack(&event, payload));
 }
 
+/*
+ * Whether it is open in the recording that goes on, or could be opened in that. Nothing is sent
+ * while the process rests; the hook that finds it armed is not recorded.
+ */
+static bool keeps_up(struct producer *producer)
+{
+	uint32_t generation =
+		atomic_load_explicit(&torsh_process->generation, memory_order_acquire);
+
+	if (__builtin_expect(generation == producer->generation && !(generation & 1), 1))
+		return true;
+	if (!(generation & 1))
+		return torsh_callbacks.producer_renews(producer);
+	torsh_callbacks.process_armed();
+	return false;
+}
+
+/* Pairs with the fence in torsh_producers_expire: one side sees the other's store. */
+static bool has_expired(struct producer *producer)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&torsh_process->generation,
+						  memory_order_relaxed) == producer->generation,
+			     1))
+		return false;
+	producer->ring.room_until = 0;
+	return true;
+}
+
 bool torsh_producer_make_room(struct producer *producer)
 {
 	for (;;) {
-		if (!grant_room(producer) && !wait_for_room(producer))
+		if (!keeps_up(producer) || (!grant_room(producer) && !wait_for_room(producer)))
 			return false;
+		if (has_expired(producer))
+			continue;
 		if (!producer->has_lost && !producer->is_torn)
 			return true;
 		if (producer->is_torn)
@@ -228,10 +260,13 @@ void torsh_producer_drop(struct producer *producer, enum producer_loss what)
 {
 	struct thread_slot *slot = producer->ring.slot;
 
-	producer->lost[what]++;
-	producer->has_lost = true;
 	/* the next event takes the slow path, which reports the loss */
 	producer->ring.room_until = 0;
+	/* Nothing is lost while the process rests: it is not recorded. */
+	if (atomic_load_explicit(&torsh_process->generation, memory_order_relaxed) & 1)
+		return;
+	producer->lost[what]++;
+	producer->has_lost = true;
 	atomic_store_explicit(&slot->dropped,
 			      atomic_load_explicit(&slot->dropped, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
@@ -252,18 +287,19 @@ static void put_frames(struct producer *producer, uint32_t pop, uint32_t n, cons
 int torsh_producer_put_stack(struct producer *producer, const struct stack_delta *delta)
 {
 	uint32_t pop = delta->pop == STACK_POP_ALL ? CODEC_POP_ALL : delta->pop, done = 0;
+	uint32_t generation = producer->generation; /* the delta is to what was sent in it */
 
 	do {
 		uint32_t n = delta->n_push - done < CODEC_STACK_IDS ? delta->n_push - done
 								    : CODEC_STACK_IDS;
 
-		if (!torsh_producer_has_room(producer))
+		if (!torsh_producer_has_room(producer) || generation != producer->generation)
 			goto no_room;
 		put_frames(producer, pop, n, delta->push + done);
 		pop = 0;
 		done += n;
 	} while (done < delta->n_push);
-	if (torsh_producer_has_room(producer))
+	if (torsh_producer_has_room(producer) && generation == producer->generation)
 		return 0;
 no_room:
 	torsh_stack_reset(producer->stack);

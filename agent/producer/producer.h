@@ -53,7 +53,7 @@ struct producer_pages {
 	size_t n_bytes;
 };
 
-#define PRODUCER_PAGES 3
+#define PRODUCER_PAGES 4
 
 /* Of a producer where blocks are sampled (collectors/heap/sampler.h). */
 struct heap_sampler {
@@ -83,6 +83,7 @@ struct producer {
 	struct codec codec; /* begins with what each event changes */
 	struct producer_pages pages[PRODUCER_PAGES];
 	uint64_t user; /* of the shared producer: the mark of the thread that used it last */
+	struct thread_counters *counters; /* owned by collectors/perf, in torsh_producer_pages */
 	uint8_t *large; /* the slot's large ring, once mapped */
 	bool may_not_grow; /* no large ring could be mapped */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
@@ -93,6 +94,8 @@ struct producer {
 	uint32_t n_opened; /* threads that had it so far, this one too */
 	uint32_t n_unsent; /* calls in open whose begin was not sent */
 	struct heap_sampler sampler;
+	uint32_t generation; /* torsh_process->generation when it was opened */
+	struct producer *next; /* in torsh_process->producers */
 };
 
 _Static_assert(offsetof(struct producer, stack) == 64 &&

@@ -6,6 +6,7 @@
 
 #include "agent/process/agent.h"
 #include "agent/process/callbacks.h"
+#include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/session/dormant.h"
@@ -57,7 +58,7 @@ void torsh_agent_exiting(int status, uint32_t how)
 	struct producer *producer;
 
 	torsh_dormant_end();
-	if (torsh_agent_is_borrowed())
+	if (torsh_agent_is_borrowed() || torsh_agent_is_dormant() || torsh_agent_has_ended())
 		return;
 	torsh_callbacks.process_ends();
 	producer = torsh_producer_enter();
@@ -105,7 +106,7 @@ void torsh_agent_aborting(void)
 {
 	int saved = errno;
 
-	if (torsh_agent_is_dormant() && !is_abort_handled())
+	if (torsh_config.is_dormant && !is_abort_handled())
 		torsh_dormant_end();
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	    torsh_process->pid == 1 && !torsh_agent_is_borrowed() && !is_abort_handled()) {

@@ -75,6 +75,7 @@ static int fill(long fd, enum dormant_pause pause)
 		.magic = DORMANT_MAGIC,
 		.version = DORMANT_VERSION,
 		.pid = (uint32_t)torsh_sys_getpid(),
+		.state = page ? atomic_load(&page->state) : DORMANT_WAITS,
 		.pause = pause,
 	};
 	long n = TORSH_SYS(SYS_pwrite64, fd, &first, sizeof(first), 0, 0, 0);
@@ -154,6 +155,21 @@ static bool is_own(void)
 	return page && page->pid == (uint32_t)torsh_sys_getpid();
 }
 
+int torsh_dormant_rest(void)
+{
+	int result = 0;
+
+	if (!page)
+		result = torsh_dormant_begin();
+	else if (!is_own())
+		result = make_page(DORMANT_SLEEPS);
+	if (result)
+		return result;
+	atomic_store_explicit(&page->state, DORMANT_WAITS, memory_order_relaxed);
+	atomic_store_explicit(&torsh_pause, &page->pause, memory_order_relaxed);
+	return 0;
+}
+
 void torsh_dormant_end(void)
 {
 	if (is_own())
@@ -168,7 +184,7 @@ void torsh_dormant_goes_on(void)
 
 void torsh_dormant_arm(void)
 {
-	if (page)
+	if (is_own())
 		atomic_store_explicit(&page->pause, DORMANT_ARMED, memory_order_release);
 }
 
@@ -193,7 +209,10 @@ void torsh_dormant_started(const char *session)
 {
 	if (session)
 		strcpy(page->session, session);
+	*page->join = '\0';
+	atomic_store_explicit(&page->pause, DORMANT_SLEEPS, memory_order_relaxed);
 	atomic_store_explicit(&page->state, session ? DORMANT_STARTED : DORMANT_FAILED,
 			      memory_order_release);
-	torsh_dormant_end();
+	if (!session)
+		torsh_dormant_end();
 }

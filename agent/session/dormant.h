@@ -15,6 +15,12 @@ int torsh_dormant_begin(void);
 /* A page of a forked child's own; without one it shares its parent's. Async-signal-safe. */
 void torsh_dormant_forked(void);
 
+/*
+ * The recording has ended: wait to be armed again. A process that began within a session gets a
+ * page now. Returns 0 or -errno.
+ */
+int torsh_dormant_rest(void);
+
 /* Remove the file of this process: it ends or becomes another program. Async-signal-safe. */
 void torsh_dormant_end(void);
 

@@ -25,7 +25,8 @@ static void handle(int number)
 {
 	int saved = errno;
 
-	if (number == (int)torsh_config.signal && torsh_agent_is_dormant()) {
+	if (number == (int)torsh_config.signal &&
+	    (torsh_agent_is_dormant() || torsh_agent_has_ended())) {
 		torsh_dormant_arm();
 	} else if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 		   torsh_process->pid && !torsh_agent_is_borrowed()) {

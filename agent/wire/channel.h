@@ -72,6 +72,8 @@ enum channel_state {
 	CHANNEL_EXECUTING, /* an exec was called; cleared when it failed */
 };
 
+#define CHANNEL_ENDED 3u /* in is_paused and heap_is_off */
+
 enum channel_writer_state {
 	CHANNEL_WRITER_NONE, /* not attached yet */
 	CHANNEL_WRITER_ATTACHED,
@@ -279,9 +281,15 @@ struct channel_header {
 	alignas(64) _Atomic uint32_t writer_sleeps;
 
 	/*
-	 * Stored by the writer, read at every allocation: 1 means that new blocks need not be sent.
+	 * Stored by the writer, read at every allocation: 1 means that new blocks need not be sent,
+	 * CHANNEL_ENDED that the writer ends.
 	 */
 	alignas(64) _Atomic uint32_t is_paused;
+	/* the same word for the heap's hooks of a process whose heap is not recorded */
+	_Atomic uint32_t heap_is_off;
+
+	/* Stored by the process: it can be armed again after its writer has ended. */
+	_Atomic uint32_t may_rest;
 
 	/* Stored by the writer. */
 	/* bits of channel_exit_wish; before writer_state */

@@ -3,8 +3,8 @@
  * What a process shares while it waits to be recorded (TORSH_PROFILER_ENABLED=dormant): one page of
  * a file that only its user can open, mapped by the process and by `torsh start`. The file is named
  * by its user, PID namespace and pid, in the directory for temporary files of the process; its
- * mapping in /proc/PID/maps leads there. It is removed when the recording begins and when the
- * process ends.
+ * mapping in /proc/PID/maps leads there. It is removed when the process ends or becomes another
+ * program.
  */
 #ifndef TORSH_AGENT_WIRE_DORMANT_PAGE_H
 #define TORSH_AGENT_WIRE_DORMANT_PAGE_H
@@ -24,7 +24,8 @@ enum dormant_pause { DORMANT_ARMED = 0, DORMANT_SLEEPS = 2 };
 enum dormant_state {
 	DORMANT_WAITS, /* for its next call after pause is DORMANT_ARMED */
 	DORMANT_STARTS,
-	DORMANT_STARTED, /* session has the socket */
+	/* session has the socket; `torsh start` stores DORMANT_WAITS once that has ended */
+	DORMANT_STARTED,
 	DORMANT_FAILED, /* it is not recorded; the reason is on its stderr */
 };
 

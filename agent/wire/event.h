@@ -24,7 +24,7 @@ enum event_id {
 #undef END
 };
 
-#define EVENT_ID_END 128 /* no id reaches this; tables by id have this many entries */
+#define EVENT_ID_END 136 /* no id reaches this; tables by id have this many entries */
 
 #define EVENT(id, NAME, name, text) struct event_##name {
 #define FIELD(type, name) torsh_wire_##type name;
@@ -67,6 +67,18 @@ enum thread_wait_kind {
 enum range_source { RANGE_BY_TORSH, RANGE_BY_NVTX, RANGE_BY_ITT, RANGE_BY_MODULE };
 
 #define OP_READS_MORE UINT64_MAX /* in place of an address */
+
+/* What happened to a program's own pool or to a region in one: pool.what. */
+enum pool_action {
+	POOL_BEGINS,
+	POOL_ENDS,
+	POOL_RESETS, /* all its regions end */
+	POOL_REGION,
+	POOL_RESIZES, /* a region */
+	POOL_REGION_ENDS,
+	POOL_NAMES, /* a region */
+	N_POOL_ACTIONS
+};
 
 enum range_payload { PAYLOAD_NONE, PAYLOAD_U64, PAYLOAD_I64, PAYLOAD_F64 };
 
@@ -128,12 +140,48 @@ enum step_source { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_
 enum cpu_source {
 	CPU_SOURCE_NONE,
 	CPU_SOURCE_TIMER, /* a timer of each thread's processor time, which sends it a signal */
+	CPU_SOURCE_PERF, /* a clock of it by perf_event_open, in user space only, likewise */
+};
+
+/* The counters of a thread. */
+enum cpu_counter {
+#define HARDWARE(NAME, name, type, config) CPU_COUNTER_##NAME,
+#define SOFTWARE(NAME, name) CPU_COUNTER_##NAME,
+#include "agent/wire/cpu_counters.def"
+#undef HARDWARE
+#undef SOFTWARE
+	N_CPU_COUNTERS
+};
+
+#define N_CPU_HARDWARE_COUNTERS CPU_COUNTER_TASK_CLOCK /* the first ones */
+#define CPU_GROUP_COUNTERS 3u /* hardware counters of a group */
+#define N_COUNTER_GROUPS (N_CPU_HARDWARE_COUNTERS / CPU_GROUP_COUNTERS)
+
+/* How hardware counters are read: cpu_counter_mode.hardware. */
+enum cpu_counter_way {
+	CPU_COUNTERS_NONE,
+	CPU_COUNTERS_BY_PAGE, /* from mapped pages, without a system call */
+	CPU_COUNTERS_BY_READ, /* by a system call for each group */
 };
 
 /* cpu_sample.flags */
 enum cpu_sample_flag {
 	CPU_SAMPLE_HAS_STACK = 1,
 	CPU_SAMPLE_IS_TIMED = 2, /* cpu_ns was measured; else it is the period */
+};
+
+/* task.kind */
+enum task_kind {
+	TASK_REQUEST, /* by torsh.request or torsh.h */
+	TASK_HTTP, /* by recv and send */
+	TASK_ASYNCIO,
+	TASK_WORK_ITEM, /* of an executor of concurrent.futures */
+	N_TASK_KINDS
+};
+
+/* task.flags */
+enum task_flag {
+	TASK_IS_SHARED = 1, /* its thread may have worked for others: only its times are known */
 };
 
 /* How device activities are recorded: device_mode.mode. */

@@ -23,6 +23,11 @@ enum request_verb {
 	/* as SNAPSHOT, of blocks that were judged: the process is stopped meanwhile */
 	REQUEST_JUDGED_SNAPSHOT = 7,
 	REQUEST_KEEP = 8, /* a copy of the session as it is now, beside its recording */
+	/*
+	 * the recording ends now, and all its processes wait to be armed again; -EOPNOTSUPP if one
+	 * of them can't (may_rest of its channel)
+	 */
+	REQUEST_STOP = 9,
 };
 
 struct request {

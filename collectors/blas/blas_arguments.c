@@ -8,17 +8,14 @@
 
 #include <string.h>
 
-#define NO_ADDRESS 4096u /* below it nothing is mapped */
+#include "collectors/blas/libraries/library_call.h"
 
-static uint64_t word_at(const struct blas_frame *frame, uint32_t i)
-{
-	return i < BLAS_REGISTERS ? frame->registers[i] : frame->stack[i - BLAS_REGISTERS];
-}
+#define NO_ADDRESS 4096u /* below it nothing is mapped */
 
 /* Argument i of Fortran, from 1, as it was passed. */
 static uint64_t argument(const struct blas_frame *frame, uint32_t i)
 {
-	return word_at(frame, frame->slot->name.form == BLAS_IN_FORTRAN ? i - 1 : i);
+	return library_argument(frame, frame->slot->name.form == BLAS_IN_FORTRAN ? i - 1 : i);
 }
 
 static int64_t integer(const struct blas_frame *frame, uint64_t word)
@@ -190,4 +187,12 @@ bool torsh_blas_arguments_read(struct blas_frame *frame)
 		frame->batch = size_of(frame, batch_position(frame));
 	read_letters(frame);
 	return true;
+}
+
+uint32_t torsh_blas_type(const struct blas_frame *frame)
+{
+	const struct blas_name *name = &frame->slot->name;
+	uint8_t at = name->routine->at.type;
+
+	return at ? torsh_library_cuda_type((uint32_t)argument(frame, at)) : (uint8_t)name->type;
 }

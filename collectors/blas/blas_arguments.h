@@ -14,4 +14,7 @@
  */
 bool torsh_blas_arguments_read(struct blas_frame *frame);
 
+/* The type's letter, as in the event. */
+uint32_t torsh_blas_type(const struct blas_frame *frame);
+
 #endif

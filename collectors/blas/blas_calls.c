@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls of BLAS and LAPACK, which shim/blas reports. A routine that another one calls on the same
- * thread is a part of it.
+ * Calls of BLAS, LAPACK and the libraries of collectors/blas/libraries, which shim/blas reports. A
+ * routine that another one calls on the same thread is a part of it.
  */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/process/config.h"
 #include "agent/process/process.h"
@@ -14,6 +13,8 @@
 #include "agent/producer/producer.h"
 #include "agent/producer/schedule.h"
 #include "collectors/blas/blas_arguments.h"
+#include "collectors/blas/blas_time.h"
+#include "collectors/blas/libraries/library_call.h"
 #include "shim/blas/blas.h"
 
 /*
@@ -22,26 +23,27 @@
  */
 static _Thread_local uintptr_t outermost;
 
-static uint64_t monotonic_ns(void)
+static bool is_plan(enum blas_form form)
 {
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return form == LIBRARY_FFTW_PLAN || form == LIBRARY_CUFFT_PLAN;
 }
 
-static bool is_on(void)
-{
-	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON;
-}
-
+/* A plan that a routine makes within another one is kept as well. */
 bool torsh_blas_begins(struct blas_frame *frame)
 {
-	if ((outermost && (uintptr_t)frame < outermost) || !is_on() ||
-	    !torsh_blas_arguments_read(frame))
+	enum blas_form form = frame->slot->name.form;
+
+	if (form == LIBRARY_FFTW_FORGETS || form == LIBRARY_CUFFT_FORGETS) {
+		torsh_library_forget_plan(frame);
+		return false;
+	}
+	frame->begin_ns = 0;
+	if ((outermost && (uintptr_t)frame < outermost) || !torsh_blas_is_on())
+		return is_plan(form);
+	if (form <= BLAS_IN_CUBLAS && !torsh_blas_arguments_read(frame))
 		return false;
 	outermost = (uintptr_t)frame;
-	frame->begin_ns = monotonic_ns();
+	frame->begin_ns = torsh_blas_now_ns();
 	return true;
 }
 
@@ -56,6 +58,8 @@ static uint32_t label_of_routine(const struct blas_name *name)
 	char text[BLAS_TEXT_BYTES];
 	size_t n = strlen(name->routine->name);
 
+	if (!name->type)
+		return label_of(name->routine->name);
 	text[0] = name->type;
 	memcpy(text + 1, name->routine->name, n);
 	return torsh_label(text, n + 1);
@@ -76,8 +80,9 @@ static const uint32_t *labels_of(struct blas_slot *slot)
 	return slot->labels;
 }
 
-static inline __attribute__((always_inline)) void send(struct event *event, struct blas_slot *slot,
-						       const void *caller)
+static inline __attribute__((always_inline)) void send(struct event *event,
+						       const struct library_call *call,
+						       struct blas_slot *slot, const void *caller)
 {
 	struct producer *producer = torsh_producer_enter();
 	const uint32_t *labels;
@@ -89,28 +94,58 @@ static inline __attribute__((always_inline)) void send(struct event *event, stru
 		event->library_call.name = labels[BLAS_LABEL_NAME];
 		event->library_call.routine = labels[BLAS_LABEL_ROUTINE];
 		event->library_call.library = labels[BLAS_LABEL_LIBRARY];
+		if (call)
+			torsh_library_call_label(call, event);
 		torsh_producer_event(producer, event, torsh_config.with_stack ? caller : NULL);
 	}
 	torsh_producer_leave(producer);
 }
 
-void torsh_blas_ends(const struct blas_frame *frame, const void *caller)
+static inline __attribute__((always_inline)) void end_routine(const struct blas_frame *frame,
+							      const void *caller, uint64_t end_ns)
 {
-	int saved = errno;
 	struct event event = {
 		.id = EVENT_LIBRARY_CALL,
-		.library_call = {.type = (uint8_t)frame->slot->name.type,
+		.library_call = {.type = torsh_blas_type(frame),
 				 .m = frame->m,
 				 .n = frame->n,
 				 .k = frame->k,
 				 .batch = frame->batch,
 				 .letters = frame->letters,
 				 .begin = frame->begin_ns,
-				 .duration_ns = monotonic_ns() - frame->begin_ns},
+				 .duration_ns = end_ns - frame->begin_ns},
 	};
 
-	outermost = 0;
-	send(&event, frame->slot, caller);
+	send(&event, NULL, frame->slot, caller);
+}
+
+/* Apart from BLAS, whose frames are smaller without its texts. */
+static __attribute__((noinline)) void end_call(const struct blas_frame *frame, const void *caller,
+					       uint64_t end_ns)
+{
+	struct library_call call;
+	struct event event = {
+		.id = EVENT_LIBRARY_CALL,
+		.library_call = {.begin = frame->begin_ns, .duration_ns = end_ns - frame->begin_ns},
+	};
+
+	torsh_library_call_init(&call);
+	torsh_library_read(&call, frame);
+	if (frame->begin_ns)
+		send(&event, &call, frame->slot, caller);
+}
+
+void torsh_blas_ends(const struct blas_frame *frame, const void *caller)
+{
+	int saved = errno;
+	uint64_t end_ns = torsh_blas_now_ns();
+
+	if (frame->begin_ns)
+		outermost = 0;
+	if (frame->slot->name.form <= BLAS_IN_CUBLAS)
+		end_routine(frame, caller, end_ns);
+	else
+		end_call(frame, caller, end_ns);
 	errno = saved;
 }
 

@@ -16,6 +16,7 @@
 #include "shim/hooks.h"
 #include "shim/libc/cpu_timer.h"
 #include "shim/libc/next.h"
+#include "shim/perf/perf_sampling.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -39,18 +40,36 @@ static uint64_t asked_period_ns(void)
 	return SECOND_NS / torsh_config.cpu_hz;
 }
 
-static uint64_t period_ns(void)
+/* Clocks miss what a thread does in the kernel: timers are better where they are fine enough. */
+static struct cpu_periods periods(void)
 {
 	uint64_t tick_ns = torsh_cpu_timer_tick_ns(), least_ns = tick_ns + tick_ns / TICK_PART;
+	bool is_coarse = asked_period_ns() < least_ns;
 
-	return asked_period_ns() < least_ns ? least_ns : asked_period_ns();
+	return (struct cpu_periods){.timer_ns = is_coarse ? least_ns : asked_period_ns(),
+				    .clock_ns = is_coarse ? asked_period_ns() : 0};
+}
+
+static uint64_t period_ns(void)
+{
+	const struct cpu_periods both = periods();
+
+	return torsh_cpu_timers_have_clocks() ? both.clock_ns : both.timer_ns;
+}
+
+/* Periods in that time that ended in the kernel, or while the signal was blocked. */
+static uint64_t missed_by_clock(uint64_t ns)
+{
+	uint64_t period = asked_period_ns();
+
+	return ns > period ? (ns + period / 2) / period - 1 : 0;
 }
 
 /* ---- the handler ---- */
 
 /* Inlined, as torsh_producer_enter requires. */
-static inline __attribute__((always_inline)) void record(struct producer *producer,
-							 const ucontext_t *interrupted)
+static inline __attribute__((always_inline)) void
+record(struct producer *producer, const ucontext_t *interrupted, bool is_clock)
 {
 	bool has_stack = torsh_config.with_stack, is_timed = !torsh_agent_is_sandboxed();
 	uint64_t now_ns = is_timed ? torsh_cpu_timer_now() : 0, last_ns = self.last_ns;
@@ -59,7 +78,8 @@ static inline __attribute__((always_inline)) void record(struct producer *produc
 
 	is_timed = now_ns > last_ns;
 	event.cpu_sample.cpu_ns = is_timed ? now_ns - last_ns : period_ns();
-	event.cpu_sample.overruns = self.overruns;
+	event.cpu_sample.overruns =
+		is_clock ? missed_by_clock(event.cpu_sample.cpu_ns) : self.overruns;
 	event.cpu_sample.flags =
 		(has_stack ? CPU_SAMPLE_HAS_STACK : 0) | (is_timed ? CPU_SAMPLE_IS_TIMED : 0);
 	self.last_ns = is_timed ? now_ns : last_ns + event.cpu_sample.cpu_ns;
@@ -90,20 +110,22 @@ static void pass_on(int signal, siginfo_t *info, ucontext_t *interrupted)
 
 static void take_sample(int signal, siginfo_t *info, void *interrupted)
 {
+	bool is_clock = torsh_perf_sampling_is_it(info);
 	int saved = errno;
 	struct producer *producer;
 
-	if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &torsh_cpu_timers_mark) {
+	if (!is_clock &&
+	    (info->si_code != SI_TIMER || info->si_value.sival_ptr != &torsh_cpu_timers_mark)) {
 		pass_on(signal, info, interrupted);
 		errno = saved;
 		return;
 	}
 	if (!self.place)
 		return;
-	self.overruns += (uint64_t)info->si_overrun;
+	self.overruns += is_clock ? 0 : (uint64_t)info->si_overrun;
 	producer = torsh_producer_enter();
 	if (producer) {
-		record(producer, interrupted);
+		record(producer, interrupted, is_clock);
 		torsh_producer_leave(producer);
 	} else {
 		self.overruns++;
@@ -119,7 +141,9 @@ static void announce(int signal, const char *reason)
 		.id = EVENT_CPU_SAMPLER,
 		.cpu_sampler =
 			{
-				.source = signal ? CPU_SOURCE_TIMER : CPU_SOURCE_NONE,
+				.source = !signal			   ? CPU_SOURCE_NONE
+					  : torsh_cpu_timers_have_clocks() ? CPU_SOURCE_PERF
+									   : CPU_SOURCE_TIMER,
 				.period_ns = period_ns(),
 				.asked_hz = torsh_config.cpu_hz,
 				.signal = (uint32_t)signal,
@@ -132,12 +156,17 @@ static void announce(int signal, const char *reason)
 
 #define NONE_IS_FREE "the program uses all real-time signals"
 
+#define AT_TICKS "the kernel checks timers of processor time at its ticks only"
+
 static void begin(int signal)
 {
+	bool is_refused = torsh_cpu_timers_clock_error() != 0;
+
 	if (!signal)
 		announce(0, NONE_IS_FREE);
 	else if (period_ns() > asked_period_ns())
-		announce(signal, "the kernel checks timers of processor time at its ticks only");
+		announce(signal,
+			 is_refused ? AT_TICKS ", and perf_event_open is not permitted" : AT_TICKS);
 	else
 		announce(signal, NULL);
 }
@@ -145,6 +174,7 @@ static void begin(int signal)
 void torsh_cpu_sampler_thread_starts(void)
 {
 	int saved = errno, signal;
+	struct cpu_periods both;
 	bool is_first;
 
 	if (!are_wanted())
@@ -155,7 +185,8 @@ void torsh_cpu_sampler_thread_starts(void)
 		torsh_count(COUNTER_cpu_threads_unsampled);
 		return;
 	}
-	signal = torsh_cpu_timers_begin((void *)take_sample, period_ns(), &is_first);
+	both = periods();
+	signal = torsh_cpu_timers_begin((void *)take_sample, &both, &is_first);
 	if (is_first)
 		begin(signal);
 	self.last_ns = torsh_cpu_timer_now();
@@ -178,7 +209,7 @@ void torsh_cpu_sampler_thread_ends(void)
 
 bool torsh_cpu_follows_threads(void)
 {
-	return are_wanted() &&
+	return torsh_config.activities & (ACTIVITY_SAMPLES | ACTIVITY_PERF) &&
 	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON;
 }
 
@@ -190,7 +221,7 @@ void torsh_cpu_sampler_give_way(void)
 		return;
 	signal = torsh_cpu_timers_give_way((void *)take_sample);
 	if (signal != former)
-		announce(signal, signal ? NULL : NONE_IS_FREE);
+		begin(signal);
 	errno = saved;
 }
 

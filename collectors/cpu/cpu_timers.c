@@ -7,22 +7,26 @@
 
 #include "shim/libc/cpu_timer.h"
 #include "shim/libc/next.h"
+#include "shim/perf/perf_sampling.h"
 #include "shim/sys.h"
 
 #define THREADS_MAX 8192u
 #define NO_TIMER (-1)
 #define LOCK_STEP_NS 100000u
+#define NEVER_NS (UINT64_C(1) << 60)
 
 struct thread_timer {
 	int tid; /* 0: unused */
-	int timer; /* NO_TIMER: the kernel gave none */
+	int timer; /* NO_TIMER: the kernel gave none, or it has a clock */
+	void *clock; /* of perf_sampling.h; NULL: none */
 };
 
 /* In pages that are zeroed in a forked child, which has none of these timers. */
 struct timers {
 	_Atomic uint32_t lock; /* guards the rest; held with all signals blocked */
 	bool is_begun;
-	uint64_t period_ns;
+	int clock_error; /* why the first thread got no clock, -errno */
+	struct cpu_periods periods;
 	uint32_t n_used; /* places up to the last one in use */
 	struct thread_timer threads[THREADS_MAX];
 };
@@ -34,6 +38,9 @@ static void *_Atomic timers;
 
 /* A forked child inherits the handler, too. */
 static _Atomic int used_signal;
+
+/* That signal is sent by clocks. Also inherited. */
+static _Atomic bool has_clocks;
 
 /* A bit for each signal that the program took. */
 static uint64_t given_up;
@@ -72,12 +79,31 @@ static int find_free(uint64_t used)
 	return is_free(SIGRTMAX, used) ? SIGRTMAX : 0;
 }
 
+/* Whether the kernel lets this thread have such a clock. */
+static bool may_have_clocks(struct timers *all)
+{
+	void *clock;
+
+	if (!all->periods.clock_ns)
+		return false;
+	/* Its signal never comes: it ends before the first period does. */
+	clock = torsh_perf_sampling_start(torsh_sys_gettid(), PERF_SAMPLING_SIGNAL, NEVER_NS,
+					  &all->clock_error);
+	if (!clock)
+		return false;
+	torsh_perf_sampling_end(clock);
+	return true;
+}
+
 /* No SA_ONSTACK: the program's alternate stack may be small. */
-static void take_signal(void *handler, uint64_t blocked)
+static void take_signal(struct timers *all, void *handler, uint64_t blocked)
 {
 	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
-	int signal = find_free(given_up | blocked);
+	uint64_t used = given_up | blocked;
+	bool is_clock = is_free(PERF_SAMPLING_SIGNAL, used) && may_have_clocks(all);
+	int signal = is_clock ? PERF_SAMPLING_SIGNAL : find_free(used);
 
+	atomic_store_explicit(&has_clocks, is_clock, memory_order_relaxed);
 	if (signal) {
 		action.sa_sigaction = (void (*)(int, siginfo_t *, void *))handler;
 		if (torsh_next.sigaction(signal, &action, NULL))
@@ -88,17 +114,38 @@ static void take_signal(void *handler, uint64_t blocked)
 
 static void start(const struct timers *all, struct thread_timer *thread)
 {
+	int signal = torsh_cpu_timers_signal(), error;
+
 	thread->timer = NO_TIMER;
-	if (torsh_cpu_timers_signal())
-		torsh_cpu_timer_start(thread->tid, torsh_cpu_timers_signal(),
-				      &torsh_cpu_timers_mark, all->period_ns, &thread->timer);
+	thread->clock = NULL;
+	if (torsh_cpu_timers_have_clocks())
+		thread->clock = torsh_perf_sampling_start(thread->tid, signal,
+							  all->periods.clock_ns, &error);
+	if (signal && !thread->clock)
+		torsh_cpu_timer_start(thread->tid, signal, &torsh_cpu_timers_mark,
+				      all->periods.timer_ns, &thread->timer);
 }
 
 static void end(struct thread_timer *thread)
 {
 	if (thread->timer != NO_TIMER)
 		torsh_cpu_timer_end(thread->timer);
+	if (thread->clock)
+		torsh_perf_sampling_end(thread->clock);
 	thread->timer = NO_TIMER;
+	thread->clock = NULL;
+}
+
+bool torsh_cpu_timers_have_clocks(void)
+{
+	return atomic_load_explicit(&has_clocks, memory_order_relaxed);
+}
+
+int torsh_cpu_timers_clock_error(void)
+{
+	const struct timers *all = atomic_load_explicit(&timers, memory_order_acquire);
+
+	return all ? all->clock_error : 0;
 }
 
 int torsh_cpu_timers_signal(void)
@@ -106,7 +153,7 @@ int torsh_cpu_timers_signal(void)
 	return atomic_load_explicit(&used_signal, memory_order_relaxed);
 }
 
-int torsh_cpu_timers_begin(void *handler, uint64_t period_ns, bool *is_first)
+int torsh_cpu_timers_begin(void *handler, const struct cpu_periods *periods, bool *is_first)
 {
 	uint64_t signals;
 	struct timers *all = lock(&signals);
@@ -116,9 +163,9 @@ int torsh_cpu_timers_begin(void *handler, uint64_t period_ns, bool *is_first)
 		return 0;
 	if (!all->is_begun) {
 		all->is_begun = true;
-		all->period_ns = period_ns;
+		all->periods = *periods;
 		if (!torsh_cpu_timers_signal())
-			take_signal(handler, signals);
+			take_signal(all, handler, signals);
 	}
 	unlock(all, &signals);
 	return torsh_cpu_timers_signal();
@@ -139,7 +186,7 @@ uint32_t torsh_cpu_timers_add(int tid)
 		start(all, &all->threads[place]);
 		if (place == all->n_used)
 			all->n_used++;
-		if (all->threads[place].timer == NO_TIMER) {
+		if (all->threads[place].timer == NO_TIMER && !all->threads[place].clock) {
 			all->threads[place].tid = 0;
 			place = THREADS_MAX;
 		}
@@ -184,7 +231,7 @@ int torsh_cpu_timers_give_way(void *handler)
 	given_up |= UINT64_C(1) << (former - 1);
 	/* This drops what is pending. */
 	torsh_next.sigaction(former, &ignore, NULL);
-	take_signal(handler, signals);
+	take_signal(all, handler, signals);
 	torsh_next.sigaction(former, &none, NULL);
 	for (uint32_t i = 0; torsh_cpu_timers_signal() && i < all->n_used; i++)
 		if (all->threads[i].tid)

@@ -311,6 +311,7 @@ void torsh_cuda_injected(void)
 	was_opened_dormant = waits_to_be_armed();
 	if (!is_wanted() || atomic_exchange_explicit(&was_injected, true, memory_order_acq_rel))
 		return;
+	torsh_agent_keep_on();
 	/*
 	 * CUPTI's allocations at its start are not the program's; the agent's producer is created
 	 * here.
@@ -357,6 +358,7 @@ void torsh_cuda_first_work(void)
 	}
 	if (atomic_exchange_explicit(&was_injected, true, memory_order_acq_rel))
 		return;
+	torsh_agent_keep_on();
 	if (other_tool())
 		do_without(other_tool(), 0);
 	else if (was_opened_dormant)

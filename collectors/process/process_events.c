@@ -17,6 +17,8 @@
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
 #include "agent/session/dormant.h"
+#include "agent/session/rest.h"
+#include "collectors/perf/thread_counters.h"
 #include "collectors/waits/wait_events.h"
 #include "shim/hooks.h"
 #include "shim/libc/thread.h"
@@ -30,6 +32,7 @@ void torsh_process_forking(void)
 {
 	int saved = errno;
 
+	torsh_rest_if_ended();
 	if (!torsh_agent_is_borrowed())
 		torsh_agent_forking();
 	errno = saved;
@@ -189,6 +192,7 @@ int torsh_process_executing(struct child_plan *plan, char *const *argv)
 	int reported = 0;
 	bool is_borrowed;
 
+	torsh_rest_if_ended();
 	if (torsh_agent_is_dormant()) {
 		torsh_dormant_end();
 		drop_start(plan);
@@ -203,11 +207,13 @@ int torsh_process_executing(struct child_plan *plan, char *const *argv)
 	drop_start(plan);
 	if (!is_on() || is_borrowed)
 		return reported;
+	torsh_dormant_end();
 	torsh_cuda_executing();
+	torsh_thread_counters_finish(false);
 	torsh_waits_execute();
 	record_exec(0);
 	set_state(CHANNEL_EXECUTING);
-	return reported | REPORTED_EXEC;
+	return reported | REPORTED_EXEC | REPORTED_DORMANT;
 }
 
 void torsh_process_not_executed(int reported)

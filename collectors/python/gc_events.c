@@ -37,11 +37,11 @@ static void announce(struct producer *producer)
 {
 	static _Atomic int announced;
 	struct event event = {.id = EVENT_FACT};
-	int pid = torsh_process->pid;
+	int mark = torsh_process_mark();
 
-	if (atomic_load_explicit(&announced, memory_order_relaxed) == pid)
+	if (atomic_load_explicit(&announced, memory_order_relaxed) == mark)
 		return;
-	atomic_store_explicit(&announced, pid, memory_order_relaxed);
+	atomic_store_explicit(&announced, mark, memory_order_relaxed);
 	event.fact.name = torsh_label(ATTRIBUTE, strlen(ATTRIBUTE));
 	event.fact.value = torsh_label(ATTRIBUTE_VALUE, strlen(ATTRIBUTE_VALUE));
 	torsh_producer_event(producer, &event, NULL);
@@ -115,10 +115,4 @@ void torsh_gc_watch(void)
 
 	if (torsh_config.activities & ACTIVITY_PYTHON)
 		torsh_cpython_gc_watch(&watcher);
-}
-
-void torsh_python_loading(void)
-{
-	if (is_on())
-		torsh_gc_watch();
 }

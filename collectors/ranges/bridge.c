@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/ranges/bridge.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "agent/process/process.h"
@@ -166,4 +167,42 @@ void torsh_bridge_end(uint64_t number)
 	domain = itt_domain((struct range_text){0});
 	if (domain && domain->is_enabled)
 		torsh_itt_consumer.task_end_overlapped(domain, (struct itt_id){.d1 = number});
+}
+
+/* ITT's frames have no names: tasks with numbers that those of ranges don't have. */
+static void step_itt(const char *name)
+{
+	static _Atomic uint64_t last;
+	struct itt_domain *domain = itt_domain((struct range_text){0});
+	uint64_t former;
+
+	if (!domain || !domain->is_enabled)
+		return;
+	former = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+	if (former)
+		torsh_itt_consumer.task_end_overlapped(domain,
+						       (struct itt_id){.d1 = former, .d2 = 1});
+	torsh_itt_consumer.task_begin_overlapped(domain, (struct itt_id){.d1 = former + 1, .d2 = 1},
+						 (struct itt_id){0},
+						 itt_string((struct range_text){.bytes = name}));
+}
+
+static void step_nvtx(const char *name)
+{
+	static _Atomic uint64_t last;
+	void *domain = nvtx_domain((struct range_text){.bytes = "torsh steps"});
+	struct nvtx_event event = nvtx_event(name, 0);
+	uint64_t former =
+		atomic_exchange(&last, torsh_nvtx_consumer.DomainRangeStartEx(domain, &event));
+
+	if (former)
+		torsh_nvtx_consumer.DomainRangeEnd(domain, former);
+}
+
+void torsh_bridge_step(const char *name)
+{
+	if (torsh_itt_consumer.task_begin_overlapped && torsh_itt_consumer.task_end_overlapped)
+		step_itt(name);
+	if (torsh_nvtx_consumer.DomainRangeStartEx && torsh_nvtx_consumer.DomainRangeEnd)
+		step_nvtx(name);
 }

@@ -33,4 +33,7 @@ void torsh_bridge_start(const struct range_attributes *range, uint64_t number);
 /* Forward the end of the range with this number. */
 void torsh_bridge_end(uint64_t number);
 
+/* Forward the begin of a step, with which the one before ends: ranges of no thread. */
+void torsh_bridge_step(const char *name);
+
 #endif

@@ -16,12 +16,11 @@
 #include "agent/wire/event.h"
 #include "shim/hooks.h"
 #include "shim/ranges/ranges.h"
+#include "shim/ranges/task_calls.h"
 #include "shim/sys.h"
 
 #define REQUEST_DOMAIN "torsh.request"
 #define CONNECTIONS 4096u /* descriptors; others have no requests */
-/* Requests that the program numbers by itself have smaller ones. */
-#define FIRST_NUMBER (UINT64_C(1) << 40)
 #define METHOD_MAX 16u
 #define NAME_BYTES 192u /* of the method and the path, which is cut there */
 #define LINE_BYTES 8192u /* of a request's first line, as servers limit it */
@@ -40,6 +39,7 @@ struct connection {
 	uint32_t name; /* a label */
 	uint64_t range; /* open; 0: none */
 	uint64_t number; /* of the request */
+	uint64_t former; /* for which one the thread worked before */
 	uint64_t left; /* bytes of the response */
 	uint64_t last; /* eight bytes of it, the last one lowest */
 };
@@ -65,8 +65,12 @@ static void begin(struct connection *connection)
 
 static void end_range(struct connection *connection)
 {
-	if (connection->range)
-		torsh_ranges_end(connection->range);
+	if (!connection->range)
+		return;
+	if (torsh_task_current() == connection->number)
+		torsh_task_turn(connection->former);
+	torsh_task_end(connection->number);
+	torsh_ranges_end(connection->range);
 	connection->range = 0;
 }
 
@@ -103,9 +107,53 @@ static size_t name_of(const char *data, size_t n)
 	return n - at > 8 && !memcmp(data + at, " HTTP/1.", 8) ? (length ? length : at) : 0;
 }
 
+/* Returns where the value of that header begins; NULL: there is none. */
+static const char *header(const char *data, const char *end_of, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = data; at + n + 2 < end_of; at++) {
+		if (at[0] == '\r' && at[1] == '\n' && !strncasecmp(at + 2, name, n))
+			return at + 2 + n;
+	}
+	return NULL;
+}
+
+static bool is_of_http(uint64_t number)
+{
+	return number >= TASK_NUMBERS_HTTP && number < TASK_NUMBERS_OWN;
+}
+
+/*
+ * What the thread does from here on counts for the request, unless it is one of several that the
+ * thread serves at once: in a loop of asyncio, or where another one isn't answered yet.
+ */
+static void begin_task(struct connection *connection, const char *name, const char *data, size_t n)
+{
+	const char *value = header(data, data + n, "traceparent:"), *end_of = data + n;
+	uint64_t current = torsh_task_current();
+	struct task_begin task = {.number = connection->number, .kind = TASK_HTTP, .name = name};
+
+	while (value && value < end_of && *value == ' ')
+		value++;
+	task.traceparent = value;
+	while (value && value + task.n_traceparent < end_of && value[task.n_traceparent] > ' ')
+		task.n_traceparent++;
+	if (is_of_http(current))
+		torsh_task_begin(&(struct task_begin){
+			.number = current, .kind = TASK_HTTP, .flags = TASK_IS_SHARED});
+	if (is_of_http(current) || torsh_task_is_visiting())
+		task.flags = TASK_IS_SHARED;
+	else
+		task.parent = current;
+	torsh_task_begin(&task);
+	if (!task.flags)
+		connection->former = torsh_task_turn(connection->number);
+}
+
 /* Not inlined: the name isn't on the stack of what does not begin a request. */
 static __attribute__((noinline)) void begin_named(struct connection *connection, const char *data,
-						  size_t length)
+						  size_t length, size_t n)
 {
 	char name[NAME_BYTES];
 
@@ -118,9 +166,10 @@ static __attribute__((noinline)) void begin_named(struct connection *connection,
 		.response = RESPONSE_DUE,
 		.has_no_body = !memcmp(data, "HEAD ", 5),
 		.name = torsh_ranges_label(name),
-		.number = FIRST_NUMBER + torsh_ranges_number(),
+		.number = TASK_NUMBERS_HTTP + torsh_ranges_number(),
 	};
 	begin(connection);
+	begin_task(connection, name, data, n);
 }
 
 /* A forked child goes on with what its parent received. */
@@ -166,22 +215,10 @@ void torsh_http_received(int fd, const void *data, ssize_t n)
 	if (!length)
 		return;
 	end(connection);
-	begin_named(connection, data, length);
+	begin_named(connection, data, length, (size_t)n);
 }
 
 /* ---- responses ------------------------------------------------------------------------------- */
-
-/* Returns where the value of that header begins; NULL: there is none. */
-static const char *header(const char *data, const char *end_of, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *at = data; at + n + 2 < end_of; at++) {
-		if (at[0] == '\r' && at[1] == '\n' && !strncasecmp(at + 2, name, n))
-			return at + 2 + n;
-	}
-	return NULL;
-}
 
 static uint64_t number_at(const char *at, const char *end_of)
 {

@@ -61,8 +61,7 @@ static void name_category(uint32_t domain, uint32_t category, uint32_t label)
 		torsh_key_map_add(&categories, category_key(domain, category), label);
 }
 
-/* The name of a category, or its number; room has 16 bytes. */
-static struct range_text category_text(uint32_t domain, uint32_t category, char *room)
+struct range_text torsh_nvtx_category(uint32_t domain, uint32_t category, char *room)
 {
 	uint32_t label =
 		category ? (uint32_t)torsh_key_map_find(&categories, category_key(domain, category))
@@ -109,6 +108,20 @@ static uint32_t label_of_wide(const wchar_t *wide)
 	return label;
 }
 
+struct range_text torsh_nvtx_text(int32_t type, const void *message)
+{
+	switch (type) {
+	case NVTX_MESSAGE_ASCII:
+		return (struct range_text){.bytes = message};
+	case NVTX_MESSAGE_UNICODE:
+		return (struct range_text){.label = label_of_wide(message)};
+	case NVTX_MESSAGE_REGISTERED:
+		return (struct range_text){.label = torsh_nvtx_label((void *)message)};
+	default:
+		return (struct range_text){0};
+	}
+}
+
 static void read_payload(const struct nvtx_event *event, struct range_attributes *range)
 {
 	switch (event->payload_type) {
@@ -142,7 +155,7 @@ static void read_payload(const struct nvtx_event *event, struct range_attributes
 	}
 }
 
-/* room has 16 bytes, for category_text. */
+/* room has 16 bytes, for torsh_nvtx_category. */
 static struct range_attributes attributes_of(uint32_t domain, const struct nvtx_event *event,
 					     char *room)
 {
@@ -153,19 +166,9 @@ static struct range_attributes attributes_of(uint32_t domain, const struct nvtx_
 		return range;
 	memcpy(&known, event, event->size < sizeof(known) ? event->size : sizeof(known));
 	range.color = known.color_type == NVTX_COLOR_ARGB ? known.color : 0;
-	range.category = category_text(domain, known.category, room);
+	range.category = torsh_nvtx_category(domain, known.category, room);
 	read_payload(&known, &range);
-	switch (known.message_type) {
-	case NVTX_MESSAGE_ASCII:
-		range.name.bytes = known.message.ascii;
-		break;
-	case NVTX_MESSAGE_UNICODE:
-		range.name.label = label_of_wide(known.message.unicode);
-		break;
-	case NVTX_MESSAGE_REGISTERED:
-		range.name.label = torsh_nvtx_label(known.message.registered);
-		break;
-	}
+	range.name = torsh_nvtx_text(known.message_type, known.message.ascii);
 	return range;
 }
 
@@ -204,7 +207,9 @@ static int push_text(struct range_text message)
 	return torsh_ranges_push(&range);
 }
 
-uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, bool has_consumer)
+/* Inlined: one frame less on small stacks. */
+static inline __attribute__((always_inline)) uint64_t
+start_range(const struct range_attributes *range, uint64_t theirs, bool has_consumer)
 {
 	uint64_t id = theirs;
 
@@ -212,6 +217,11 @@ uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs,
 		id = torsh_ranges_number() | (torsh_nvtx_has_consumer ? NOT_THE_CONSUMERS : 0);
 	torsh_ranges_start(range, RANGE_NUMBER(id));
 	return id;
+}
+
+uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, bool has_consumer)
+{
+	return start_range(range, theirs, has_consumer);
 }
 
 void torsh_nvtx_end(uint64_t id)
@@ -225,14 +235,14 @@ static uint64_t start(uint64_t theirs, bool has_consumer, uint32_t domain,
 	char room[16];
 	struct range_attributes range = attributes_of(domain, event, room);
 
-	return torsh_nvtx_start(&range, theirs, has_consumer);
+	return start_range(&range, theirs, has_consumer);
 }
 
 static uint64_t start_text(uint64_t theirs, bool has_consumer, struct range_text message)
 {
 	struct range_attributes range = attributes_text(message);
 
-	return torsh_nvtx_start(&range, theirs, has_consumer);
+	return start_range(&range, theirs, has_consumer);
 }
 
 /*

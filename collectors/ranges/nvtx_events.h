@@ -14,6 +14,12 @@
  */
 uint32_t torsh_nvtx_label(void *handle);
 
+/* The text of a message of this type (enum nvtx_message_type), or none. */
+struct range_text torsh_nvtx_text(int32_t type, const void *message);
+
+/* The name of a domain's category, or its number; room has 16 bytes. */
+struct range_text torsh_nvtx_category(uint32_t domain, uint32_t category, char *room);
+
 /*
  * Record the beginning of a range, with the consumer's id if there is a consumer. Returns its id.
  */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/producer/key_map.h"
+#include "collectors/ranges/nvtx/nvtx_deferred.h"
 #include "collectors/ranges/nvtx_events.h"
 #include "shim/ranges/nvtx.h"
 
@@ -54,7 +55,8 @@ static uint64_t find_message(const struct nvtx_schema *schema)
 
 		if (!(entry->flags & NVTX_ENTRY_IS_MESSAGE))
 			continue;
-		if (entry->flags & NVTX_ENTRY_IS_ARRAY || (i && !entry->offset) ||
+		/* With a length the text itself is in the payload. */
+		if (entry->flags & NVTX_ENTRY_IS_ARRAY || entry->detail || (i && !entry->offset) ||
 		    entry->offset >> SCHEMA_OFFSET_BITS)
 			return 0;
 		return kind << SCHEMA_OFFSET_BITS | entry->offset;
@@ -97,7 +99,17 @@ enum payload_slot {
 	SLOT_POP,
 	SLOT_START,
 	SLOT_END,
-	SLOT_DOMAIN_IS_ENABLED
+	SLOT_DOMAIN_IS_ENABLED,
+	SLOT_TIMESTAMP,
+	SLOT_TIME_DOMAIN,
+	SLOT_TIME_SOURCE,
+	SLOT_TIME_SOURCE_WITH_DATA,
+	SLOT_SCOPE_REGISTER,
+	SLOT_SYNC_POINT,
+	SLOT_SYNC_POINTS,
+	SLOT_CONVERSION,
+	SLOT_SUBMIT,
+	SLOT_SUBMIT_BATCH
 };
 
 enum counter_slot { SLOT_COUNTER_REGISTER, SLOT_SAMPLE_INT64, SLOT_SAMPLE_FLOAT64 };
@@ -108,6 +120,19 @@ typedef void mark_fn(void *domain, const struct nvtx_payload *payloads, size_t n
 typedef uint64_t start_fn(void *domain, const struct nvtx_payload *payloads, size_t n);
 typedef void end_fn(void *domain, uint64_t range, const struct nvtx_payload *payloads, size_t n);
 typedef uint8_t is_enabled_fn(void *domain);
+typedef int64_t timestamp_fn(void);
+typedef uint64_t time_domain_fn(void *domain, const struct nvtx_time_domain *attributes);
+typedef void time_source_fn(void *domain, uint64_t id, uint64_t flags, timestamp_fn *read);
+typedef void time_source_with_data_fn(void *domain, uint64_t id, uint64_t flags,
+				      int64_t (*read)(void *data), void *data);
+typedef uint64_t register_scope_fn(void *domain, const struct nvtx_scope *attributes);
+typedef void sync_point_fn(void *domain, uint64_t one, uint64_t other, int64_t at_one,
+			   int64_t at_other);
+typedef void sync_points_fn(void *domain, uint64_t from, uint64_t to,
+			    const struct nvtx_sync_point *points, size_t n);
+typedef void conversion_fn(void *domain, uint64_t from, uint64_t to, double slope, int64_t at_from,
+			   int64_t at_to);
+typedef void submit_batch_fn(void *domain, const struct nvtx_batch *batch);
 typedef uint64_t register_counter_fn(void *domain, const struct nvtx_counter *counter);
 typedef void sample_i64_fn(void *domain, uint64_t counter, int64_t value);
 typedef void sample_f64_fn(void *domain, uint64_t counter, double value);
@@ -123,6 +148,7 @@ static uint64_t register_schema(void *domain, const struct nvtx_schema *schema)
 
 	if (known)
 		torsh_key_map_add(&schemas, key_of(domain, id), known);
+	torsh_nvtx_deferred_schema(domain, id, schema, (uint32_t)label);
 	return id;
 }
 
@@ -187,6 +213,105 @@ static uint8_t domain_is_enabled(void *domain)
 	return 1;
 }
 
+/* The consumer's, if it has one: it alone can convert them then. */
+static int64_t timestamp(void)
+{
+	timestamp_fn *next = CONSUMER(payload, SLOT_TIMESTAMP, timestamp_fn);
+
+	return next ? next() : torsh_nvtx_now();
+}
+
+static uint64_t register_time_domain(void *domain, const struct nvtx_time_domain *attributes)
+{
+	time_domain_fn *next = CONSUMER(payload, SLOT_TIME_DOMAIN, time_domain_fn);
+	uint64_t id = choose_id(next ? next(domain, attributes) : 0, attributes->id);
+
+	torsh_nvtx_time_domain(domain, id, attributes);
+	return id;
+}
+
+static int64_t read_without_data(void *data)
+{
+	return ((timestamp_fn *)data)();
+}
+
+static void time_source(void *domain, uint64_t id, uint64_t flags, timestamp_fn *read)
+{
+	time_source_fn *next = CONSUMER(payload, SLOT_TIME_SOURCE, time_source_fn);
+
+	if (next)
+		next(domain, id, flags, read);
+	if (read)
+		torsh_nvtx_time_source(domain, id, read_without_data, (void *)read);
+}
+
+static void time_source_with_data(void *domain, uint64_t id, uint64_t flags,
+				  int64_t (*read)(void *data), void *data)
+{
+	time_source_with_data_fn *next =
+		CONSUMER(payload, SLOT_TIME_SOURCE_WITH_DATA, time_source_with_data_fn);
+
+	if (next)
+		next(domain, id, flags, read, data);
+	torsh_nvtx_time_source(domain, id, read, data);
+}
+
+/* Scopes name what ran it: a device, a socket. Only their numbers count here. */
+static uint64_t register_scope(void *domain, const struct nvtx_scope *attributes)
+{
+	register_scope_fn *next = CONSUMER(payload, SLOT_SCOPE_REGISTER, register_scope_fn);
+
+	return choose_id(next ? next(domain, attributes) : 0, attributes->id);
+}
+
+static void sync_point(void *domain, uint64_t one, uint64_t other, int64_t at_one, int64_t at_other)
+{
+	sync_point_fn *next = CONSUMER(payload, SLOT_SYNC_POINT, sync_point_fn);
+
+	if (next)
+		next(domain, one, other, at_one, at_other);
+	torsh_nvtx_time_sync(domain, one, other, at_one, at_other, 0);
+}
+
+static void sync_points(void *domain, uint64_t from, uint64_t to,
+			const struct nvtx_sync_point *points, size_t n)
+{
+	sync_points_fn *next = CONSUMER(payload, SLOT_SYNC_POINTS, sync_points_fn);
+
+	if (next)
+		next(domain, from, to, points, n);
+	for (size_t i = 0; i < n; i++)
+		torsh_nvtx_time_sync(domain, from, to, points[i].from, points[i].to, 0);
+}
+
+static void conversion(void *domain, uint64_t from, uint64_t to, double slope, int64_t at_from,
+		       int64_t at_to)
+{
+	conversion_fn *next = CONSUMER(payload, SLOT_CONVERSION, conversion_fn);
+
+	if (next)
+		next(domain, from, to, slope, at_from, at_to);
+	torsh_nvtx_time_sync(domain, from, to, at_from, at_to, slope);
+}
+
+static void submit(void *domain, const struct nvtx_payload *payloads, size_t n)
+{
+	mark_fn *next = CONSUMER(payload, SLOT_SUBMIT, mark_fn);
+
+	if (next)
+		next(domain, payloads, n);
+	torsh_nvtx_deferred_submit(domain, payloads, n);
+}
+
+static void submit_batch(void *domain, const struct nvtx_batch *batch)
+{
+	submit_batch_fn *next = CONSUMER(payload, SLOT_SUBMIT_BATCH, submit_batch_fn);
+
+	if (next)
+		next(domain, batch);
+	torsh_nvtx_deferred_batch(domain, batch);
+}
+
 static uint64_t register_counter(void *domain, const struct nvtx_counter *counter)
 {
 	register_counter_fn *next = CONSUMER(counters, SLOT_COUNTER_REGISTER, register_counter_fn);
@@ -239,6 +364,16 @@ const intptr_t torsh_nvtx_payload[NVTX_EXTENSION_SLOTS] = {
 	[SLOT_START] = (intptr_t)start,
 	[SLOT_END] = (intptr_t)end,
 	[SLOT_DOMAIN_IS_ENABLED] = (intptr_t)domain_is_enabled,
+	[SLOT_TIMESTAMP] = (intptr_t)timestamp,
+	[SLOT_TIME_DOMAIN] = (intptr_t)register_time_domain,
+	[SLOT_TIME_SOURCE] = (intptr_t)time_source,
+	[SLOT_TIME_SOURCE_WITH_DATA] = (intptr_t)time_source_with_data,
+	[SLOT_SCOPE_REGISTER] = (intptr_t)register_scope,
+	[SLOT_SYNC_POINT] = (intptr_t)sync_point,
+	[SLOT_SYNC_POINTS] = (intptr_t)sync_points,
+	[SLOT_CONVERSION] = (intptr_t)conversion,
+	[SLOT_SUBMIT] = (intptr_t)submit,
+	[SLOT_SUBMIT_BATCH] = (intptr_t)submit_batch,
 };
 
 const intptr_t torsh_nvtx_counters[NVTX_EXTENSION_SLOTS] = {

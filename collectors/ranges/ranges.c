@@ -14,7 +14,9 @@
 #include "agent/process/process.h"
 #include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
+#include "collectors/perf/thread_counters.h"
 #include "collectors/ranges/bridge.h"
+#include "collectors/ranges/forward.h"
 #include "shim/libc/thread.h"
 
 /*
@@ -58,6 +60,11 @@ static uint32_t label_of(struct range_text text)
 {
 	return text.bytes ? torsh_label(text.bytes, strnlen(text.bytes, LABEL_BUFFER_BYTES))
 			  : text.label;
+}
+
+uint32_t torsh_ranges_text_label(struct range_text text)
+{
+	return label_of(text);
 }
 
 /* What a hook does before and after its labels and its event. */
@@ -136,6 +143,15 @@ SEND send_mark(struct producer *producer, const struct range_attributes *range,
 	send(producer, &(struct event){.id = EVENT_MARK, .mark = {ATTRIBUTES(range, labels)}});
 }
 
+SEND send_deferred(struct producer *producer, const struct range_attributes *range,
+		   struct labels labels, const struct event_deferred *when)
+{
+	send(producer,
+	     &(struct event){.id = EVENT_DEFERRED,
+			     .deferred = {ATTRIBUTES(range, labels), .is_mark = when->is_mark,
+					  .begin = when->begin, .duration_ns = when->duration_ns}});
+}
+
 SEND send_value(struct producer *producer, const struct range_attributes *range,
 		enum value_kind kind, struct labels labels)
 {
@@ -164,8 +180,13 @@ int torsh_ranges_push(const struct range_attributes *range)
 	if (producer) {
 		uint32_t domain = label_of(range->domain);
 
-		if (torsh_schedule_begin(producer, OPEN_RANGES, key_of(domain, range->source)))
+		if (torsh_schedule_begin(producer, OPEN_RANGES, key_of(domain, range->source))) {
+			torsh_thread_counters_take(producer);
 			send_push(producer, range, labels_of(range, domain));
+		} else {
+			torsh_thread_counters_skip(producer);
+		}
+		torsh_thread_counters_go_on(producer);
 		depth = (*depth_of(domain, range->source))++;
 	}
 	leave(producer, saved);
@@ -187,8 +208,13 @@ int torsh_ranges_pop(struct range_text domain, enum range_source source)
 		int *n_open = depth_of(event.range_pop.domain, source);
 
 		if (torsh_schedule_end(producer, OPEN_RANGES,
-				       key_of(event.range_pop.domain, source)))
+				       key_of(event.range_pop.domain, source))) {
+			torsh_thread_counters_take(producer);
 			send(producer, &event);
+		} else {
+			torsh_thread_counters_skip(producer);
+		}
+		torsh_thread_counters_go_on(producer);
 		depth = *n_open > 0 ? --*n_open : -1;
 	}
 	leave(producer, saved);
@@ -239,6 +265,19 @@ void torsh_ranges_mark(const struct range_attributes *range)
 		torsh_bridge_mark(range);
 }
 
+void torsh_ranges_deferred(const struct range_attributes *range, uint64_t begin_ns,
+			   uint64_t duration_ns, bool is_mark)
+{
+	struct event_deferred when = {
+		.is_mark = is_mark, .begin = begin_ns, .duration_ns = duration_ns};
+	int saved;
+	struct producer *producer = enter(&saved);
+
+	if (producer && torsh_schedule_is_on(producer))
+		send_deferred(producer, range, labels_of(range, label_of(range->domain)), &when);
+	leave(producer, saved);
+}
+
 void torsh_ranges_value(const struct range_attributes *range, enum value_kind kind)
 {
 	int saved;
@@ -258,10 +297,14 @@ void torsh_ranges_step(struct range_text name, uint64_t number)
 		struct event event = {.id = EVENT_STEP,
 				      .step = {.name = label_of(name), .number = number}};
 
+		torsh_thread_counters_take(producer);
 		torsh_schedule_step(producer, STEP_BY_MARK, number);
 		send(producer, &event);
+		torsh_thread_counters_go_on(producer);
 	}
 	leave(producer, saved);
+	if (producer && torsh_forward_wants(FORWARD_STEPS))
+		torsh_forward_step(STEP_BY_MARK, name.bytes, number);
 }
 
 void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_source source)

@@ -7,6 +7,7 @@
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/session/dormant.h"
+#include "agent/session/rest.h"
 #include "agent/session/writer_call.h"
 
 /*
@@ -45,7 +46,7 @@ static int call(const struct writer_request *request, struct channel_memory *mem
 static int arm(void)
 {
 	torsh_dormant_arm();
-	torsh_agent_arm();
+	torsh_rest_arm();
 	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON ? 0
 											  : -ENOSYS;
 }
@@ -55,6 +56,7 @@ int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *me
 	const struct writer_request request = {.verb = verb, .window = window};
 
 	*memory = (struct channel_memory){0};
+	torsh_rest_if_ended();
 	if (verb == CALL_RESUME && torsh_agent_is_dormant())
 		return arm();
 	return verb < CALL_SNAPSHOT ? call(&request, memory) : -EINVAL;

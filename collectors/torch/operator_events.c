@@ -11,6 +11,8 @@
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
+#include "collectors/perf/thread_counters.h"
+#include "collectors/ranges/forward.h"
 #include "collectors/torch/operator_marks.h"
 #include "collectors/torch/torch_collectives.h"
 #include "collectors/torch/torch_steps.h"
@@ -47,6 +49,7 @@ struct operators {
 	struct torch_steps steps;
 	struct operator_marks marks;
 	struct torch_collective collective;
+	struct forwarded forwarded;
 };
 
 static struct operators *operators_of(struct producer *producer)
@@ -216,7 +219,7 @@ static open_key key_of(const void *record)
 	return (uintptr_t)record;
 }
 
-/* What the operator reads: the writer keeps the last one of each block, and no recording has it. */
+/* What the operator reads: the writer keeps the last one of each block. */
 static void send_reads(struct producer *producer, const struct torch_tokens *tokens, uint32_t name)
 {
 	for (uint32_t i = 0; i < tokens->n_reads; i += OP_READS) {
@@ -275,12 +278,37 @@ static void send_end(struct producer *producer, const void *record)
 				      torsh_codec_fields_op_end(&op, payload));
 }
 
+/*
+ * The producer is left before another tool is called; its operators stay this thread's, but for
+ * threads that share a producer, whose ranges would not nest.
+ */
+static __attribute__((noinline)) void forward(struct operators *operators, const void *record,
+					      bool is_shared)
+{
+	const char *name = torsh_torch_name(record);
+
+	if (torsh_forward_wants(FORWARD_STEPS) && torsh_torch_steps_is_profilers(name))
+		torsh_forward_step(STEP_BY_PROFILER, name, 0);
+	if (torsh_forward_wants(FORWARD_OPERATORS) && !is_shared)
+		torsh_forward_operator(&operators->forwarded, key_of(record), name);
+}
+
+static __attribute__((noinline)) void forward_end(struct operators *operators, const void *record)
+{
+	if (torsh_forward_wants(FORWARD_OPERATORS))
+		torsh_forward_operator_end(&operators->forwarded, key_of(record));
+	if (torsh_forward_wants(FORWARD_STEPS) &&
+	    torsh_torch_steps_is_optimizers(torsh_torch_name(record)))
+		torsh_forward_step(STEP_BY_OPTIMIZER, NULL, UINT64_MAX);
+}
+
 /* Stamped last: the time of this function is not the operator's. */
 static void begin(const void *record, enum torch_scopes scopes, const void *frame)
 {
 	int saved = errno;
 	struct producer *producer;
 	struct operators *operators;
+	bool is_sent = false, is_shared;
 
 	if (__builtin_expect(torsh_torch_is_calibrating, 0)) {
 		torsh_torch_calibration_look(record, torsh_torch_name(record));
@@ -299,11 +327,19 @@ static void begin(const void *record, enum torch_scopes scopes, const void *fram
 		torsh_torch_collective_begin(&operators->collective, record,
 					     torsh_torch_name(record));
 	if (operators && torsh_schedule_begin(producer, OPEN_OPERATORS, key_of(record))) {
+		torsh_thread_counters_take(producer);
 		send_begin(producer, record, scopes, frame);
+		is_sent = true;
 		if (operators->collective.record == (uintptr_t)record)
 			torsh_torch_collective_send(&operators->collective, producer);
+	} else {
+		torsh_thread_counters_skip(producer);
 	}
+	torsh_thread_counters_go_on(producer);
+	is_shared = producer->user;
 	torsh_producer_leave(producer);
+	if (__builtin_expect(torsh_config.forward && is_sent, 0))
+		forward(operators, record, is_shared);
 	errno = saved;
 }
 
@@ -311,19 +347,28 @@ static void end(const void *record)
 {
 	int saved = errno;
 	struct producer *producer;
+	struct operators *operators;
 
 	if (__builtin_expect(torsh_torch_is_calibrating, 0))
 		return;
 	producer = torsh_producer_enter();
 	if (!producer)
 		return;
-	if (torsh_schedule_end(producer, OPEN_OPERATORS, key_of(record)))
+	if (torsh_schedule_end(producer, OPEN_OPERATORS, key_of(record))) {
+		torsh_thread_counters_take(producer);
 		send_end(producer, record);
+	} else {
+		torsh_thread_counters_skip(producer);
+	}
 	if (producer->operators)
 		torsh_torch_collective_end(&producer->operators->collective, record);
 	if (torsh_schedule_is_kept() && producer->operators)
 		torsh_torch_steps_end(&producer->operators->steps, producer, key_of(record));
+	torsh_thread_counters_go_on(producer);
+	operators = producer->operators;
 	torsh_producer_leave(producer);
+	if (__builtin_expect(torsh_config.forward && operators, 0))
+		forward_end(operators, record);
 	errno = saved;
 }
 

@@ -15,6 +15,8 @@
 #include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
 #include "agent/wire/channel.h"
+#include "collectors/perf/thread_counters.h"
+#include "collectors/ranges/forward.h"
 #include "collectors/torch/operator_events.h"
 #include "shim/cpython/cpython_api.h"
 #include "shim/cpython/cpython_gc.h"
@@ -139,18 +141,26 @@ static void *call_label(void *self, void *name)
 #define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33)
 
 /* may_send: torsh_schedule_begin or _end; NULL: send whatever the schedule. */
-static void send(const struct event *event,
+static bool send(const struct event *event,
 		 bool (*may_send)(struct producer *producer, enum open_kind kind, open_key key))
 {
 	int saved = errno;
 	struct producer *producer = torsh_producer_enter();
+	bool is_sent = false;
 
 	if (producer) {
-		if (!may_send || may_send(producer, OPEN_RANGES, MODULE_KEY))
+		is_sent = !may_send || may_send(producer, OPEN_RANGES, MODULE_KEY);
+		if (is_sent) {
+			torsh_thread_counters_take(producer);
 			torsh_producer_event(producer, event, NULL);
+		} else {
+			torsh_thread_counters_skip(producer);
+		}
+		torsh_thread_counters_go_on(producer);
 		torsh_producer_leave(producer);
 	}
 	errno = saved;
+	return is_sent;
 }
 
 static void *call_push(void *self, void *label)
@@ -162,7 +172,8 @@ static void *call_push(void *self, void *label)
 	};
 
 	(void)self;
-	send(&event, torsh_schedule_begin);
+	if (send(&event, torsh_schedule_begin) && torsh_forward_wants(FORWARD_MODULES))
+		torsh_forward_module(event.range_push.name);
 	return boolean(1);
 }
 
@@ -173,7 +184,8 @@ static void *call_pop(void *self, void *unused)
 
 	(void)self;
 	(void)unused;
-	send(&event, torsh_schedule_end);
+	if (send(&event, torsh_schedule_end) && torsh_forward_wants(FORWARD_MODULES))
+		torsh_forward_module_end();
 	return boolean(1);
 }
 

@@ -26,6 +26,16 @@ static uint64_t number_at(const char *digits)
 	return *digits ? UINT64_MAX : number;
 }
 
+bool torsh_torch_steps_is_profilers(const char *name)
+{
+	return behind(name, PROFILER_STEP, sizeof(PROFILER_STEP) - 1);
+}
+
+bool torsh_torch_steps_is_optimizers(const char *name)
+{
+	return behind(name, OPTIMIZER_STEP, sizeof(OPTIMIZER_STEP) - 1);
+}
+
 void torsh_torch_steps_begin(struct torch_steps *steps, struct producer *producer, const char *name,
 			     uint64_t record)
 {

@@ -6,6 +6,7 @@
 #ifndef TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
 #define TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct producer;
@@ -19,6 +20,10 @@ struct torch_steps {
 /* A scope begins; called before anything is sent for it. */
 void torsh_torch_steps_begin(struct torch_steps *steps, struct producer *producer, const char *name,
 			     uint64_t record);
+
+/* Whether a scope of this name is a step of PyTorch's profiler, or an optimizer's call. */
+bool torsh_torch_steps_is_profilers(const char *name);
+bool torsh_torch_steps_is_optimizers(const char *name);
 
 /* A call has ended; called after its end was sent. */
 void torsh_torch_steps_end(struct torch_steps *steps, struct producer *producer, uint64_t record);

@@ -17,6 +17,7 @@
 #include "agent/producer/label.h"
 #include "agent/producer/producer.h"
 #include "agent/producer/schedule.h"
+#include "collectors/waits/wakes.h"
 #include "shim/hooks.h"
 #include "shim/libc/thread.h"
 #include "shim/sys.h"
@@ -33,6 +34,7 @@
 struct wait_entry {
 	_Atomic int tid; /* 0: no thread had the slot yet */
 	_Atomic uint32_t kind; /* of the wait in progress, and 1; 0: none */
+	_Atomic uint32_t wake; /* of that: struct wait_hook's; 0: none, or it was left */
 	_Atomic uint64_t begin_ns, object; /* of that */
 	/* The thread requested Python's lock, and last gave up for a moment; 0: neither. */
 	_Atomic uint64_t gil_begin_ns, gil_end_ns;
@@ -47,6 +49,7 @@ struct wait_entry {
 
 /* Pages that fork zeroes in the child. */
 static void *_Atomic pieces[N_PIECES];
+static void *_Atomic wake_slots; /* NULL: no thread waited yet for what another one ends */
 
 static uint64_t monotonic_ns(void)
 {
@@ -69,13 +72,85 @@ static void announce(struct producer *producer)
 {
 	static _Atomic int announced;
 	struct event event = {.id = EVENT_FACT};
-	int pid = torsh_process->pid;
+	int mark = torsh_process_mark();
 
-	if (atomic_exchange_explicit(&announced, pid, memory_order_relaxed) == pid)
+	if (atomic_exchange_explicit(&announced, mark, memory_order_relaxed) == mark)
 		return;
 	event.fact.name = torsh_label(ATTRIBUTE, strlen(ATTRIBUTE));
 	event.fact.value = torsh_label(ATTRIBUTE_VALUE, strlen(ATTRIBUTE_VALUE));
 	torsh_producer_event(producer, &event, NULL);
+}
+
+/* ---- who ends a wait ------------------------------------------------------------------------- */
+
+static __attribute__((noinline, cold)) void leave_record(struct wake_slot *slots, uint64_t object,
+							 enum wake_whom whom)
+{
+	torsh_wakes_post(slots, object, whom, (uint32_t)torsh_thread_tid(), monotonic_ns());
+}
+
+void torsh_wait_wakes(uint64_t object, enum wake_whom whom)
+{
+	struct wake_slot *slots = atomic_load_explicit(&wake_slots, memory_order_acquire);
+
+	if (slots && torsh_wakes_has_waiter(slots, object))
+		leave_record(slots, object, whom);
+}
+
+static bool has_waker(uint32_t kind)
+{
+	return kind == THREAD_WAIT_SEMAPHORE || kind == THREAD_WAIT_CONDITION ||
+	       kind == THREAD_WAIT_MUTEX || kind == THREAD_WAIT_GIL;
+}
+
+static void leave_slot(struct wait_entry *entry, uint64_t object)
+{
+	uint32_t wake = atomic_exchange_explicit(&entry->wake, 0, memory_order_relaxed);
+
+	if (wake)
+		torsh_wakes_leave(atomic_load_explicit(&wake_slots, memory_order_acquire), wake,
+				  object);
+}
+
+/*
+ * Leave the slot of a wait that ended by a cancellation or a jump, or that a signal handler waits
+ * within: before the entry has the next wait, of whatever kind.
+ */
+static void leave_last_slot(struct wait_entry *entry)
+{
+	if (atomic_load_explicit(&entry->wake, memory_order_relaxed))
+		leave_slot(entry, atomic_load_explicit(&entry->object, memory_order_relaxed));
+}
+
+static void enter_slot(struct wait_hook *hook)
+{
+	struct wake_slot *slots;
+
+	if (!has_waker(hook->kind))
+		return;
+	slots = torsh_sys_own_once(&wake_slots, WAKE_SLOTS * sizeof(*slots));
+	if (!slots)
+		return;
+	hook->wake = torsh_wakes_enter(slots, hook->object);
+	atomic_store_explicit(&hook->entry->wake, hook->wake, memory_order_relaxed);
+}
+
+/* The wait of the hook is over. */
+static struct wake take_wake(const struct wait_hook *hook, long returned, uint64_t now_ns)
+{
+	struct wake_slot *slots = atomic_load_explicit(&wake_slots, memory_order_acquire);
+	struct wake wake = {0};
+
+	if (!hook->wake)
+		return wake;
+	/* What came while the slot was left isn't known. */
+	if (atomic_load_explicit(&hook->entry->wake, memory_order_relaxed) != hook->wake)
+		return wake;
+	if (!returned && !hook->is_free)
+		wake = torsh_wakes_take(slots, hook->wake, hook->object,
+					hook->kind == THREAD_WAIT_MUTEX, hook->begin_ns, now_ns);
+	leave_slot(hook->entry, hook->object);
+	return wake;
 }
 
 /* ---- what was counted ------------------------------------------------------------------------ */
@@ -105,6 +180,7 @@ static void use_entry(struct producer *producer, struct wait_entry *entry)
 		return;
 	announce(producer);
 	send_counts(producer, entry);
+	leave_last_slot(entry);
 	atomic_store_explicit(&entry->kind, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->gil_begin_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->sent_ns, monotonic_ns(), memory_order_relaxed);
@@ -181,6 +257,8 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
 	struct wait_entry *entry = own_entry();
 
 	hook->kind = kind;
+	hook->wake = 0;
+	hook->is_free = false;
 	hook->object = object;
 	hook->entry = entry;
 	/* The agent's own call, or that of a signal handler within a hook: its hook is not ours. */
@@ -192,6 +270,8 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
 	if (entry && has_got_gil(entry, hook->kind, hook->begin_ns))
 		settle_gil(entry);
 	if (entry) {
+		leave_last_slot(entry);
+		enter_slot(hook);
 		atomic_store_explicit(&entry->begin_ns, hook->begin_ns, memory_order_relaxed);
 		atomic_store_explicit(&entry->object, object, memory_order_relaxed);
 		atomic_store_explicit(&entry->kind, hook->kind + 1, memory_order_relaxed);
@@ -227,15 +307,17 @@ static void count_wait(struct wait_hook *hook, uint64_t ns)
 }
 
 /* Within a hook. */
-static void send_wait(struct producer *producer, const struct wait_hook *hook, uint64_t now_ns,
-		      const void *frame)
+static void send_wait(struct producer *producer, const struct wait_hook *hook, struct wake wake,
+		      uint64_t now_ns, const void *frame)
 {
 	struct event event = {
 		.id = EVENT_THREAD_WAIT,
 		.thread_wait = {.kind = hook->kind,
 				.begin = hook->begin_ns,
 				.duration_ns = now_ns - hook->begin_ns,
-				.object = hook->object},
+				.object = hook->object,
+				.waker = wake.tid,
+				.woken_ns = wake.tid ? wake.at_ns - hook->begin_ns : 0},
 	};
 
 	if (torsh_schedule_is_on(producer))
@@ -271,6 +353,7 @@ void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame)
 	struct wait_entry *entry = hook->entry;
 	struct producer *producer;
 	uint64_t now_ns = monotonic_ns(), ns;
+	struct wake wake = take_wake(hook, returned, now_ns);
 	bool is_short;
 
 	if (entry)
@@ -289,7 +372,7 @@ void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame)
 		if (producer) {
 			send_if_due(producer, entry, now_ns);
 			if (!is_short)
-				send_wait(producer, hook, now_ns, frame);
+				send_wait(producer, hook, wake, now_ns, frame);
 			else if (!entry)
 				send_short(producer, hook, ns);
 			torsh_producer_leave(producer);

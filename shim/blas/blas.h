@@ -24,6 +24,7 @@ struct blas_layout {
 	uint8_t groups; /* how many; m, n, k and letters are arrays then */
 	uint8_t work; /* of the work's size: -1 queries it */
 	uint8_t scalars; /* before batch that CBLAS passes in other registers, if they are real */
+	uint8_t type; /* of the matrices: CUDA's number; 0: the name has the type */
 	uint8_t letters
 		[BLAS_LETTERS]; /* which side, which triangle, transposed or not, and so on */
 };
@@ -36,7 +37,26 @@ struct blas_routine {
 };
 
 /* In cuBLAS the handle comes first, as the matrices' order in CBLAS, and factors are addresses. */
-enum blas_form { BLAS_IN_FORTRAN, BLAS_IN_CBLAS, BLAS_IN_LAPACKE, BLAS_IN_CUBLAS };
+enum blas_form {
+	BLAS_IN_FORTRAN,
+	BLAS_IN_CBLAS,
+	BLAS_IN_LAPACKE,
+	BLAS_IN_CUBLAS,
+	/* Other libraries': shim/blas/library_names.c. */
+	LIBRARY_FFTW_PLAN,
+	LIBRARY_FFTW,
+	LIBRARY_FFTW_FORGETS,
+	LIBRARY_CUFFT_PLAN,
+	LIBRARY_CUFFT,
+	LIBRARY_CUFFT_FORGETS,
+	LIBRARY_DNNL,
+	LIBRARY_CUBLASLT,
+	LIBRARY_CUDNN
+};
+
+/* How a function that makes a plan is given the sizes: up to three of them one by one, or so. */
+enum fft_geometry { FFT_BY_ARRAY, FFT_1D, FFT_2D, FFT_3D, FFT_MANY, FFT_GURU, FFT_GURU_64, FFT_XT };
+enum fft_kind { FFT_C2C, FFT_R2C, FFT_C2R, FFT_R2R };
 
 /* What a name means. */
 struct blas_name {
@@ -46,15 +66,34 @@ struct blas_name {
 	bool is_wide; /* integers have 64 bits */
 	bool is_plain; /* in Fortran, without an underscore: MKL has such names, others may too */
 	bool is_work; /* of LAPACKE: with the work's arguments */
+	/* of a plan */
+	enum fft_geometry geometry;
+	enum fft_kind kind;
+	bool is_split; /* real and imaginary parts are arrays of their own */
+	bool is_made; /* the plan itself is an argument, not its address */
 };
 
 /* Read a name; returns false for another function's. */
 bool torsh_blas_name(const char *text, struct blas_name *name);
 
+/* The same for names of FFTW, oneDNN, cublasLt, cuDNN and cuFFT alone. */
+bool torsh_library_name(const char *text, struct blas_name *name);
+
+/* What follows prefix in text; NULL: text begins otherwise. */
+static inline const char *torsh_text_after(const char *text, const char *prefix)
+{
+	for (; *prefix; prefix++, text++)
+		if (*text != *prefix)
+			return NULL;
+	return text;
+}
+
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-#define BLAS_SLOTS 2048u
+#define BLAS_SLOTS 2040u
 #define BLAS_TEXT_BYTES 56u
+
+#define BLAS_QUERIES 7u
 
 enum { BLAS_LABEL_NAME, BLAS_LABEL_ROUTINE, BLAS_LABEL_LIBRARY, BLAS_LABELS };
 
@@ -69,6 +108,7 @@ struct blas_slot {
 	/* the collector's labels, valid in the process with this pid; 0: none */
 	_Atomic uint32_t labels_pid;
 	uint32_t labels[BLAS_LABELS];
+	void *_Atomic queries[BLAS_QUERIES]; /* of the same library; NULL: not looked up */
 	char text[BLAS_TEXT_BYTES]; /* the name as it is called */
 	char library[BLAS_TEXT_BYTES]; /* file name, without its folder; may be cut */
 };
@@ -109,6 +149,19 @@ void torsh_blas_slot_ends(struct blas_frame *frame, const void *caller);
 void torsh_blas_objects_start(void);
 extern bool torsh_blas_objects_on;
 void torsh_blas_objects_recheck(void);
+
+/*
+ * What PyTorch's oneDNN prints: shim/blas/dnnl_verbose.c. The number of the wrapper for a reference
+ * with this name, -1: none.
+ */
+int torsh_dnnl_verbose_find(const char *name, bool is_torch_cpu);
+void *torsh_dnnl_verbose_wrapper(int i);
+
+/* PyTorch's library is there; it can be called from the next torsh_dnnl_verbose_start on. */
+void torsh_dnnl_verbose_found(void);
+
+/* Let it print, if it was found and does not. No library is being loaded by this thread. */
+void torsh_dnnl_verbose_start(void);
 
 /* Whether a look-up of this name is the agent's matter, and what it returns instead of found. */
 bool torsh_blas_has(const char *name);

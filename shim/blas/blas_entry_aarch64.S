@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The slots of shim/blas/blas.h on aarch64: as blas_entry_x86_64.S, which has the comment. */
-#define SLOTS 2048
+#define SLOTS 2040
 #define FRAME_BYTES 304
 #define STACK 64
 #define NEXT 72
@@ -15,13 +15,17 @@
 	.type torsh_blas_entries, %function
 torsh_blas_entries:
 	.cfi_startproc
+	/* In groups of 15 as on x86-64. */
 	.set slot, 0
-	.rept SLOTS
-	.p2align 4
+	.rept SLOTS / 15
+	.p2align 7
+	.rept 15
 	mov w17, #slot
 	b enter
 	.set slot, slot + 1
 	.endr
+	.endr
+	.p2align 7
 	.cfi_endproc
 	.size torsh_blas_entries, . - torsh_blas_entries
 

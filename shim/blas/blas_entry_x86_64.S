@@ -9,7 +9,7 @@
  * Offsets into struct blas_frame of shim/hooks.h, which is at the lowest address of the frame, with
  * the vector registers after it; blas_dispatch.c checks them.
  */
-#define SLOTS 2048
+#define SLOTS 2040
 #define FRAME_BYTES 288
 #define REGISTER(i) (-FRAME_BYTES + 8 * (i))(%rbp)
 #define STACK (-FRAME_BYTES + 48)(%rbp)
@@ -25,13 +25,18 @@
 	.type torsh_blas_entries, @function
 torsh_blas_entries:
 	.cfi_startproc
+	/* Groups of 15 slots with a jump that all of them can reach in 2 bytes. */
 	.set slot, 0
-	.rept SLOTS
-	.p2align 4
+	.rept SLOTS / 15
+	.p2align 7
+	.rept 15
 	movl $slot, %r11d
-	jmp enter
+	jmp 1f
 	.set slot, slot + 1
 	.endr
+1:	jmp enter
+	.endr
+	.p2align 7
 	.cfi_endproc
 	.size torsh_blas_entries, . - torsh_blas_entries
 

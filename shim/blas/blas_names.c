@@ -10,15 +10,6 @@ static const struct blas_routine routines[] = {
 #include "shim/blas/blas.def"
 };
 
-/* What follows prefix in text; NULL: text begins otherwise. */
-static const char *after(const char *text, const char *prefix)
-{
-	for (; *prefix; prefix++, text++)
-		if (*text != *prefix)
-			return NULL;
-	return text;
-}
-
 /* The end of a name: "_64_", "64_" and so on mean that integers have 64 bits. */
 static bool read_suffix(const char *rest, struct blas_name *name)
 {
@@ -34,6 +25,37 @@ static bool read_suffix(const char *rest, struct blas_name *name)
 	rest += *rest == '_';
 	name->is_wide = !strcmp(rest, "64_") || !strcmp(rest, "64");
 	return name->is_wide;
+}
+
+/* Products whose type is an argument. */
+static bool read_cublas_ex(const char *text, struct blas_name *name)
+{
+#define GEMM_EX(at_batch)         \
+	.n_arguments = 22,        \
+	.at = {.letters = {1, 2}, \
+	       .m = 3,            \
+	       .n = 4,            \
+	       .k = 5,            \
+	       .type = 8,         \
+	       .batch = at_batch }
+	static const struct blas_routine known[] = {
+		{.name = "gemmEx", GEMM_EX(0)},
+		{.name = "gemmStridedBatchedEx", GEMM_EX(20)},
+		{.name = "gemmBatchedEx", GEMM_EX(17)},
+	};
+#undef GEMM_EX
+
+	for (size_t i = 0; *text == 'G' && i < sizeof(known) / sizeof(*known); i++) {
+		const char *rest = torsh_text_after(text + 1, known[i].name + 1);
+
+		if (!rest || (*rest && strcmp(rest, "_64")))
+			continue;
+		name->form = BLAS_IN_CUBLAS;
+		name->is_wide = *rest;
+		name->routine = &known[i];
+		return true;
+	}
+	return false;
 }
 
 /* cuBLAS: the routines on matrices, with "_v2", and with "_64" for integers of 64 bits. */
@@ -58,11 +80,11 @@ static bool read_cublas(const char *text, struct blas_name *name)
 	const char *at = *text ? strchr(types, *text) : NULL, *rest;
 
 	if (!at)
-		return false;
+		return read_cublas_ex(text, name);
 	name->form = BLAS_IN_CUBLAS;
 	name->type = "sdcz"[at - types];
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		rest = after(text + 1, known[i].name);
+		rest = torsh_text_after(text + 1, known[i].name);
 		if (!rest || (*rest && strcmp(rest, "_64")))
 			continue;
 		name->is_wide = *rest;
@@ -78,7 +100,7 @@ static bool read_routine(const char *text, struct blas_name *name)
 {
 	name->type = *text++;
 	for (size_t i = 0; i < sizeof(routines) / sizeof(*routines); i++) {
-		const char *rest = after(text, routines[i].name);
+		const char *rest = torsh_text_after(text, routines[i].name);
 
 		name->is_wide = name->is_work = name->is_plain = false;
 		if (rest && strchr(routines[i].types, name->type) && read_suffix(rest, name)) {
@@ -91,15 +113,17 @@ static bool read_routine(const char *text, struct blas_name *name)
 
 bool torsh_blas_name(const char *text, struct blas_name *name)
 {
-	const char *rest = text[0] == 's' ? after(text, "scipy_") : NULL, *routine;
+	const char *rest = text[0] == 's' ? torsh_text_after(text, "scipy_") : NULL, *routine;
 
 	*name = (struct blas_name){.form = BLAS_IN_FORTRAN};
+	if (torsh_library_name(text, name))
+		return true;
 	rest = rest ? rest : text;
-	if (*rest == 'c' && (routine = after(rest, "cublas")))
+	if (*rest == 'c' && (routine = torsh_text_after(rest, "cublas")))
 		return read_cublas(routine, name);
-	if (*rest == 'c' && (routine = after(rest, "cblas_")))
+	if (*rest == 'c' && (routine = torsh_text_after(rest, "cblas_")))
 		name->form = BLAS_IN_CBLAS;
-	else if (*rest == 'L' && (routine = after(rest, "LAPACKE_")))
+	else if (*rest == 'L' && (routine = torsh_text_after(rest, "LAPACKE_")))
 		name->form = BLAS_IN_LAPACKE;
 	else
 		routine = rest;

@@ -22,14 +22,20 @@ static struct {
 	const char *text;
 	struct blas_name name;
 	uint32_t n; /* so far in this object */
+	bool is_torch_cpu; /* the object */
 } current;
+
+#define VERBOSE 1 /* and above: of shim/blas/dnnl_verbose.c */
 
 /* ---- one name -------------------------------------------------------------------------------- */
 
 static int find_routine(const char *name)
 {
-	if (!torsh_blas_name(name, &current.name))
-		return -1;
+	if (!torsh_blas_name(name, &current.name)) {
+		int i = torsh_dnnl_verbose_find(name, current.is_torch_cpu);
+
+		return i < 0 ? -1 : VERBOSE + i;
+	}
 	current.text = name;
 	current.n++;
 	return 0;
@@ -58,7 +64,8 @@ static void *slot_of(const char *text, const struct blas_name *name, void *found
 
 static void *wrapper_of(int i, void *found)
 {
-	(void)i;
+	if (i >= VERBOSE)
+		return torsh_dnnl_verbose_wrapper(i - VERBOSE);
 	return slot_of(current.text, &current.name, found);
 }
 
@@ -67,7 +74,8 @@ static void *wrapper_of_unbound(int i, void **place, void *binder)
 {
 	void *entry;
 
-	(void)i;
+	if (i >= VERBOSE)
+		return torsh_dnnl_verbose_wrapper(i - VERBOSE);
 	if (current.name.is_plain)
 		return binder;
 	entry = torsh_blas_slot_add_lazy(current.text, &current.name, place, binder);
@@ -78,6 +86,9 @@ bool torsh_blas_has(const char *name)
 {
 	struct blas_name meant;
 
+	/* An extension module was loaded, and all that it needs. */
+	if (torsh_text_after(name, "PyInit_"))
+		torsh_dnnl_verbose_start();
 	return torsh_blas_name(name, &meant);
 }
 
@@ -105,13 +116,17 @@ static bool is_of_family(const struct torsh_elf_image *image, const void *dynami
 
 static void begin_object(const struct dl_phdr_info *object)
 {
-	(void)object;
 	current.n = 0;
+	current.is_torch_cpu = torsh_find_text(object->dlpi_name, "/libtorch_cpu.so");
 }
 
 static void end_object(const struct dl_phdr_info *object)
 {
-	if (!current.n && torsh_find_text(object->dlpi_name, "/libtorch_cpu.so"))
+	(void)object;
+	if (!current.is_torch_cpu)
+		return;
+	torsh_dnnl_verbose_found();
+	if (!current.n)
 		torsh_blas_unseen("libtorch_cpu.so");
 }
 

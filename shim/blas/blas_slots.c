@@ -4,11 +4,14 @@
 
 #include "shim/blas/blas.h"
 
-#define ENTRY_BYTES 16u
+#define ENTRY_BYTES 8u
+#define GROUP 15u /* slots, and a jump that they share */
 
-extern const char torsh_blas_entries[BLAS_SLOTS][ENTRY_BYTES] __attribute__((visibility("hidden")));
+extern const char torsh_blas_entries[BLAS_SLOTS / GROUP][GROUP + 1][ENTRY_BYTES]
+	__attribute__((visibility("hidden")));
 
-_Static_assert(BLAS_SLOTS == 2048, "as many as shim/blas/blas_entry_*.S have");
+_Static_assert(BLAS_SLOTS == 2040 && !(BLAS_SLOTS % GROUP),
+	       "as many as shim/blas/blas_entry_*.S have");
 
 static _Atomic uint32_t n_slots;
 
@@ -36,7 +39,9 @@ static struct blas_slot *find(const char *text, void **lazy, const void *code)
 
 static void *entry_of(const struct blas_slot *slot)
 {
-	return (void *)(uintptr_t)torsh_blas_entries[slot - torsh_blas_slots];
+	size_t i = (size_t)(slot - torsh_blas_slots);
+
+	return (void *)(uintptr_t)torsh_blas_entries[i / GROUP][i % GROUP];
 }
 
 static void *add(const char *text, const struct blas_name *name, void **lazy, void *code)

@@ -26,7 +26,7 @@ static __attribute__((noinline)) void record_exception(void *p, size_t n, enum a
 	torsh_lsan_allocated(p);
 }
 
-/* For a hook that asked torsh_pause_is_own before the real call. */
+/* For a hook that called torsh_pause_is_own_at_call before the real call. */
 static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller,
 			  const void *frame)
 {
@@ -40,7 +40,7 @@ EXPORT void *malloc(size_t n)
 {
 	void *p;
 
-	if (torsh_pause_is_own())
+	if (torsh_pause_is_own_at_call())
 		return torsh_next.malloc(n);
 	p = torsh_next.malloc(n);
 	record(p, n, ALLOC_MALLOC, HOOK_CALLER, HOOK_FRAME);
@@ -51,7 +51,7 @@ EXPORT void *calloc(size_t n, size_t size)
 {
 	void *p;
 
-	if (torsh_pause_is_own())
+	if (torsh_pause_is_own_at_call())
 		return torsh_next.calloc(n, size);
 	p = torsh_next.calloc(n, size);
 	/* If the product overflows the real calloc has failed. */

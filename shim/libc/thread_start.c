@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * pthread_create, so that a thread is followed from its start where its processor time is sampled.
+ * pthread_create, so that a thread is followed from its start where its processor time is sampled,
+ * and an executor of Python's is known before its first thread works.
  * Otherwise a thread is known from its first event on, and no call is changed.
  */
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
+#include "shim/ranges/task_calls.h"
 #include "shim/sys.h"
 
 /* What threads will run that have been created and not yet started. */
@@ -68,6 +70,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 	struct thread_start *start;
 	int error;
 
+	torsh_tasks_thread_starting();
 	if (!torsh_cpu_follows_threads())
 		return torsh_next.pthread_create(thread, attributes, run, argument);
 	start = take_start(run, argument);

@@ -14,5 +14,6 @@ bool torsh_itt_has_consumer;
 
 struct nvtx_functions torsh_nvtx_consumer;
 bool torsh_nvtx_has_consumer;
-intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
+intptr_t torsh_nvtx_consumer_memory[NVTX_EXTENSION_SLOTS],
+	torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
 	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];

@@ -13,6 +13,7 @@
 #include "shim/libc/next.h"
 #include "shim/loader/symbol.h"
 #include "shim/ranges/ranges.h"
+#include "shim/sys.h"
 
 #define PREFIX "__itt_"
 
@@ -85,6 +86,44 @@ static void attach_consumer(struct client *client, int groups)
 	entry(client, groups);
 }
 
+static void keep(const struct entry *entry, function *set)
+{
+	memcpy((char *)&torsh_itt_consumer + entry->offset, &set, sizeof(set));
+}
+
+/*
+ * ___itt_global of a static part of version 3, and behind it the lists that newer ones have, which
+ * are empty.
+ */
+void torsh_itt_attach_consumer(void)
+{
+	enum { N = sizeof(entries) / sizeof(*entries), NAME_BYTES = 48 };
+	struct own {
+		struct client client;
+		char lists[256];
+		struct api apis[N + 1];
+		function *set[N];
+		char names[N][NAME_BYTES];
+	} * own;
+
+	if (torsh_itt_has_consumer || !torsh_injection_consumer(RANGE_BY_ITT))
+		return;
+	own = torsh_sys_pages(sizeof(*own));
+	if (!own)
+		return;
+	own->client.major = 3;
+	own->client.apis = own->apis;
+	memcpy(own->client.magic, "\xED\xAB\xAB\xEC\x0D\xEE\xDA\x30", 8);
+	for (size_t i = 0; i < N; i++) {
+		stpcpy(stpcpy(own->names[i], PREFIX), entries[i].name);
+		own->apis[i] = (struct api){.name = own->names[i], .pointer = &own->set[i]};
+	}
+	attach_consumer(&own->client, -1);
+	for (size_t i = 0; i < N; i++)
+		if (own->set[i])
+			keep(&entries[i], own->set[i]);
+}
+
 /*
  * Called by each DSO's static part, under its own lock. Without the activity its calls do nothing.
  */
@@ -109,7 +148,7 @@ EXPORT void __itt_api_init(struct client *client, int groups)
 		 * A client may call again.
 		 */
 		if (set && set != api->first && set != api->none && set != own)
-			memcpy((char *)&torsh_itt_consumer + entry->offset, &set, sizeof(set));
+			keep(entry, set);
 		*api->pointer = own;
 	}
 }

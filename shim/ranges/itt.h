@@ -78,6 +78,12 @@ struct itt_functions {
 extern struct itt_functions torsh_itt_consumer;
 extern bool torsh_itt_has_consumer;
 
+/*
+ * Open the consumer in the user's INTEL_LIBITTNOTIFY64, if there is one that no client has opened
+ * yet, as a client that has no calls of its own. Once.
+ */
+void torsh_itt_attach_consumer(void);
+
 /* The agent's, in collectors/ranges/itt_events.c. */
 extern const struct itt_functions torsh_itt_functions;
 

@@ -208,6 +208,19 @@ static int initialize_consumer(struct nvtx_module *module, intptr_t *slots)
 	return entry(slots ? &shadow : module);
 }
 
+/* The slots of an extension; NULL: it is not recorded. */
+static void extension_slots(uint16_t id, const intptr_t **ours, intptr_t **theirs)
+{
+	*ours = id == NVTX_EXTENSION_MEMORY	? torsh_nvtx_memory
+		: id == NVTX_EXTENSION_PAYLOAD	? torsh_nvtx_payload
+		: id == NVTX_EXTENSION_COUNTERS ? torsh_nvtx_counters
+						: NULL;
+	*theirs = id == NVTX_EXTENSION_MEMORY	  ? torsh_nvtx_consumer_memory
+		  : id == NVTX_EXTENSION_PAYLOAD  ? torsh_nvtx_consumer_payload
+		  : id == NVTX_EXTENSION_COUNTERS ? torsh_nvtx_consumer_counters
+						  : NULL;
+}
+
 /* Without functions of the agent or the consumer the extension's calls do nothing, as before. */
 EXPORT int InitializeInjectionNvtxExtension(struct nvtx_module *module)
 {
@@ -218,12 +231,7 @@ EXPORT int InitializeInjectionNvtxExtension(struct nvtx_module *module)
 	    !module->n_segments)
 		return 0;
 	torsh_nvtx_attach_consumer();
-	ours = module->id == NVTX_EXTENSION_PAYLOAD    ? torsh_nvtx_payload
-	       : module->id == NVTX_EXTENSION_COUNTERS ? torsh_nvtx_counters
-						       : NULL;
-	theirs = module->id == NVTX_EXTENSION_PAYLOAD	 ? torsh_nvtx_consumer_payload
-		 : module->id == NVTX_EXTENSION_COUNTERS ? torsh_nvtx_consumer_counters
-							 : NULL;
+	extension_slots(module->id, &ours, &theirs);
 	if (!initialize_consumer(module, theirs) && !ours)
 		return 0;
 	for (size_t i = 0; ours && i < module->segments[0].n_slots && i < NVTX_EXTENSION_SLOTS; i++)

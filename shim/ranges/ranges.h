@@ -34,6 +34,9 @@ bool torsh_ranges_wanted(enum range_source source);
 /* The label of a text, constant for the life of the process; 0: none. */
 uint32_t torsh_ranges_label(const char *text);
 
+/* The same for a text or its label, of a caller that has entered. */
+uint32_t torsh_ranges_text_label(struct range_text text);
+
 /*
  * Begin and end a range of the calling thread. Both return its depth in its domain, from 0; pop
  * returns -1 if no range is open.
@@ -57,6 +60,10 @@ void torsh_ranges_end(uint64_t number);
 
 /* Record a mark. */
 void torsh_ranges_mark(const struct range_attributes *range);
+
+/* Record a range, or a mark, that is over. begin_ns: of CLOCK_MONOTONIC. */
+void torsh_ranges_deferred(const struct range_attributes *range, uint64_t begin_ns,
+			   uint64_t duration_ns, bool is_mark);
 
 /* Record a value, the payload, of the counter with this name and domain. */
 void torsh_ranges_value(const struct range_attributes *range, enum value_kind kind);

@@ -83,19 +83,22 @@ enum torsh_call_ {
  * The agent's functions. Weak: NULL without it. In a program that is not position-independent the
  * linker would make that a constant, so there the address is read from the global offset table.
  */
-#define TORSH_ENTRIES_                                                                          \
-	TORSH_ENTRY_(int, range_push,                                                           \
-		     (const char *name, const struct torsh_attributes *attributes))             \
-	TORSH_ENTRY_(int, range_pop, (const char *domain))                                      \
-	TORSH_ENTRY_(uint64_t, range_start,                                                     \
-		     (const char *name, const struct torsh_attributes *attributes))             \
-	TORSH_ENTRY_(void, range_end, (uint64_t range))                                         \
-	TORSH_ENTRY_(void, mark, (const char *name, const struct torsh_attributes *attributes)) \
-	TORSH_ENTRY_(void, value,                                                               \
-		     (const char *name, const char *domain, uint32_t kind, double value))       \
-	TORSH_ENTRY_(void, step, (const char *name, uint64_t number))                           \
-	TORSH_ENTRY_(int, call, (uint32_t verb, uint32_t window, struct torsh_memory * memory)) \
-	TORSH_ENTRY_(int, file, (uint32_t verb, const char *argument, const char *path))
+#define TORSH_ENTRIES_                                                                             \
+	TORSH_ENTRY_(int, range_push,                                                              \
+		     (const char *name, const struct torsh_attributes *attributes))                \
+	TORSH_ENTRY_(int, range_pop, (const char *domain))                                         \
+	TORSH_ENTRY_(uint64_t, range_start,                                                        \
+		     (const char *name, const struct torsh_attributes *attributes))                \
+	TORSH_ENTRY_(void, range_end, (uint64_t range))                                            \
+	TORSH_ENTRY_(void, mark, (const char *name, const struct torsh_attributes *attributes))    \
+	TORSH_ENTRY_(void, value,                                                                  \
+		     (const char *name, const char *domain, uint32_t kind, double value))          \
+	TORSH_ENTRY_(void, step, (const char *name, uint64_t number))                              \
+	TORSH_ENTRY_(int, call, (uint32_t verb, uint32_t window, struct torsh_memory * memory))    \
+	TORSH_ENTRY_(int, file, (uint32_t verb, const char *argument, const char *path))           \
+	TORSH_ENTRY_(uint64_t, request_begin,                                                      \
+		     (const char *name, uint64_t number, const char *traceparent, uint32_t flags)) \
+	TORSH_ENTRY_(void, request_end, (uint64_t number, uint64_t former))
 
 #if !defined(__PIC__) && defined(__x86_64__)
 #define TORSH_ADDRESS_(to, name) \
@@ -194,19 +197,32 @@ static inline void torsh_range_end(uint64_t range)
 #define TORSH_REQUEST_DOMAIN_ "torsh.request"
 
 /*
- * A request that this thread serves begins here: a step of `torsh steps`. The thread ends it.
- * Within another request it is part of that.
+ * A request that this thread serves begins here: a step of `torsh steps`, and a row of `torsh
+ * requests` with what the thread does for it. The thread ends it. Within another request it is part
+ * of that. traceparent: as in the request's header, or NULL.
  */
-static inline void torsh_request_begin(const char *name)
+static inline void torsh_request_begin_traced(const char *name, const char *traceparent)
 {
 	const struct torsh_attributes attributes = {
 		sizeof(attributes), 0, TORSH_REQUEST_DOMAIN_, NULL, 0, 0, {0}};
+	torsh_request_begin_fn *begin = torsh_find_request_begin();
 
 	torsh_range_push_with(name, &attributes);
+	if (begin)
+		begin(name, 0, traceparent, 0);
+}
+
+static inline void torsh_request_begin(const char *name)
+{
+	torsh_request_begin_traced(name, NULL);
 }
 
 static inline void torsh_request_end(void)
 {
+	torsh_request_end_fn *end = torsh_find_request_end();
+
+	if (end)
+		end(0, 0);
 	torsh_range_pop_from(TORSH_REQUEST_DOMAIN_);
 }
 

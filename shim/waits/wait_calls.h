@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The C library's functions in which a thread waits, interposed in the loaded objects' references
- * to them; without torsh_waits_objects_start nothing is changed. Functions that the agent exports
- * (send, sigwait) are wrapped like those of the C library. The C library's calls of itself aren't
- * seen.
+ * The C library's functions in which a thread waits, and those that end such waits, interposed in
+ * the loaded objects' references to them; without torsh_waits_objects_start nothing is changed.
+ * Functions that the agent exports (send, sigwait) are wrapped like those of the C library. The C
+ * library's calls of itself aren't seen.
  */
 #ifndef TORSH_SHIM_WAITS_WAIT_CALLS_H
 #define TORSH_SHIM_WAITS_WAIT_CALLS_H
@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
-#define TORSH_WAITS_CONDITION_VERSION "GLIBC_2.3.2" /* of pthread_cond_wait and timedwait */
+#define TORSH_WAITS_CONDITION_VERSION "GLIBC_2.3.2" /* of pthread_cond_*, but for clockwait */
 #endif
 
 enum waits_function {
 #define WAIT(result, name, ...) WAITS_##name,
 #define TRIED(name, ...) WAITS_##name,
+#define WAKE(name, whom) WAITS_##name,
 #include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED

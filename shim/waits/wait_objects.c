@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Redirects the loaded objects' references to the functions in which a thread waits to the agent's
- * wrappers: in all objects at start, later in those that were opened since.
+ * Redirects the loaded objects' references to the functions in which a thread waits, or that end a
+ * wait, to the agent's wrappers: in all objects at start, later in those that were opened since.
  */
 #include <string.h>
 
@@ -30,7 +30,8 @@ static bool is_apart(const struct torsh_elf_image *image, const void *dynamic, c
 static bool is_other_version(int i, const char *version)
 {
 #ifdef TORSH_WAITS_CONDITION_VERSION
-	if (i == WAITS_pthread_cond_wait || i == WAITS_pthread_cond_timedwait)
+	if (i == WAITS_pthread_cond_wait || i == WAITS_pthread_cond_timedwait ||
+	    i == WAITS_pthread_cond_signal || i == WAITS_pthread_cond_broadcast)
 		return !version || strcmp(version, TORSH_WAITS_CONDITION_VERSION) != 0;
 #endif
 	(void)i;

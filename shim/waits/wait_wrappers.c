@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A wrapper for each function in which a thread waits. It leaves nothing behind that an unwinder
- * would have to release: a cancellation, an exception or a jump may end the call within.
+ * A wrapper for each function in which a thread waits, or that ends waits. It leaves nothing behind
+ * that an unwinder would have to release: a cancellation, an exception or a jump may end the call
+ * within.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,10 +21,13 @@
 static struct {
 #define WAIT(result, name, kind, parameters, ...) result(*name) parameters;
 #define TRIED(name, trial, kind, parameters, ...) int(*name) parameters, (*trial)parameters;
+#define WAKE(name, whom) int (*name)(void *object);
 #include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
 } next;
+
+static int (*next_getvalue)(void *, int *); /* sem_getvalue; NULL: there is none */
 
 #define WAIT(result, name, kind, parameters, arguments, object)                   \
 	static result wrap_##name parameters                                      \
@@ -50,6 +54,50 @@ static struct {
 		torsh_wait_ends(&hook, returned, HOOK_FRAME);                     \
 		return returned;                                                  \
 	}
+/* Whoever waits for the mutex may get it from now on. */
+#define RELEASING(name, kind, parameters, arguments, object, released)            \
+	static int wrap_##name parameters                                         \
+	{                                                                         \
+		struct wait_hook hook;                                            \
+		int returned;                                                     \
+                                                                                  \
+		torsh_wait_wakes((uint64_t)(released), WAKE_NEXT_OWNER);          \
+		torsh_wait_begins(&hook, THREAD_WAIT_##kind, (uint64_t)(object)); \
+		returned = next.name arguments;                                   \
+		torsh_wait_ends(&hook, returned, HOOK_FRAME);                     \
+		return returned;                                                  \
+	}
+/*
+ * Whoever posted before the call may have seen no waiter. A trial would not do: it takes no
+ * cancellation.
+ */
+static void look_for_posts(struct wait_hook *hook, void *semaphore)
+{
+	int value;
+
+	if (hook->wake)
+		hook->is_free = !next_getvalue || next_getvalue(semaphore, &value) || value > 0;
+}
+
+#define COUNTING(name, parameters, arguments, object)                              \
+	static int wrap_##name parameters                                          \
+	{                                                                          \
+		struct wait_hook hook;                                             \
+		int returned;                                                      \
+                                                                                   \
+		torsh_wait_begins(&hook, THREAD_WAIT_SEMAPHORE, (uint64_t)object); \
+		look_for_posts(&hook, object);                                     \
+		returned = next.name arguments;                                    \
+		torsh_wait_ends(&hook, returned, HOOK_FRAME);                      \
+		return returned;                                                   \
+	}
+/* Before the call: after it the waiter may have gone on. */
+#define WAKE(name, whom)                                         \
+	static int wrap_##name(void *object)                     \
+	{                                                        \
+		torsh_wait_wakes((uint64_t)object, WAKE_##whom); \
+		return next.name(object);                        \
+	}
 #include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
@@ -69,6 +117,10 @@ static const struct {
 			   .wrapper = (void *)wrap_##name_,              \
 			   .next_at = offsetof(__typeof__(next), name_), \
 			   .trial_at = offsetof(__typeof__(next), trial_)},
+#define WAKE(name_, whom)                                   \
+	[WAITS_##name_] = {.name = #name_,                  \
+			   .wrapper = (void *)wrap_##name_, \
+			   .next_at = offsetof(__typeof__(next), name_)},
 #include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
@@ -145,6 +197,9 @@ static uint32_t hash_of(const char *name)
 
 void torsh_waits_find(void)
 {
+	void *getvalue = find("sem_getvalue");
+
+	memcpy(&next_getvalue, &getvalue, sizeof(getvalue));
 	for (int i = 0; i < N_WAITS_FUNCTIONS; i++) {
 		uint32_t at = hash_of(functions[i].name);
 

@@ -7,6 +7,7 @@ import ctypes
 import os
 import subprocess
 import time
+from pathlib import Path
 
 from launches import AGENT_MODE, LIBRARIES, clear, environment, recorded
 from results import table
@@ -24,16 +25,19 @@ def _adopt_orphans(is_on):
 
 
 def wait_for_all(first):
-    """MiB at most of the child first, and of the one other that it left."""
+    """MiB at most of the child first, and of the one writer that it left; the copies of processes that were judged are orphans, too."""
     most = {}
     while True:
         try:
-            pid, status, usage = os.wait4(-1, 0)
+            pid = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
+            _, status, usage = os.wait4(pid, 0)
         except ChildProcessError:
             break
-        if status:
-            raise SystemExit(f"process {pid} ended with status {status}")
-        most[pid] = usage.ru_maxrss / MIB
+        if pid == first or name == "torsh-writer":
+            if status:
+                raise SystemExit(f"process {pid} ended with status {status}")
+            most[pid] = usage.ru_maxrss / MIB
     of_program = most.pop(first)
     (of_writer,) = most.values()
     return of_program, of_writer

@@ -5,12 +5,12 @@ import re
 import statistics
 
 from results import cell, table
-from runs import (BARE, BENCH, FULL, NOOP_MODE, OFF, OURS, RAW, SAMPLED, SAMPLED_PAUSED, Mode, Options, Program, scaled,
+from runs import (BARE, BENCH, DORMANT, FULL, NOOP_MODE, OFF, OURS, RAW, SAMPLED, SAMPLED_PAUSED, Mode, Options, Program, scaled,
                   take_turns)
 
 DEPTHS, SITES = (10, 30, 80), (1, 4)
 PAIRS, PAIRS_OF_HEAPTRACK, PAIRS_SAMPLED = 4_000_000, 400_000, 10_000_000
-UNRECORDED = (BARE, NOOP_MODE, OFF, SAMPLED_PAUSED, SAMPLED)
+UNRECORDED = (BARE, NOOP_MODE, OFF, DORMANT, SAMPLED_PAUSED, SAMPLED)
 CROWDS = (1, 2, 16)
 
 
@@ -131,13 +131,13 @@ def measure_sampled(machine):
 
 def sampled_section(pairs, verdicts):
     for mode, limit, words in ((SAMPLED, 8, "added to a pair by HEAP=sampled"), (SAMPLED_PAUSED, 3, "added to a pair by HEAP=sampled in a pause"),
-                               (OFF, 3, "added to a pair by an agent that is off")):
+                               (OFF, 3, "added to a pair by an agent that is off"), (DORMANT, 3, "added to a pair by a dormant agent")):
         ns = max(pairs.values(), key=lambda ns: ns[mode] - ns[BARE])
         verdicts.at_most(f"{words}, the most of depths and sites", limit, ns[mode] - ns[BARE], "ns", note=beside_bare(ns))
     rows = [[*map(str, key), *(cell(ns[mode]) for mode in UNRECORDED), *(cell(ns[mode] - ns[BARE]) for mode in UNRECORDED[2:]),
              cell(ns["writer"], "{:.2f}")] for key, ns in pairs.items()]
     return ["## ns of CPU time per malloc+free pair, sampled or not recorded, lowest", ""] + table(
-        ["sites", "depth", *UNRECORDED, "added: ENABLED=0", "paused", "sampled", "writer's CPU time, sampled"], rows)
+        ["sites", "depth", *UNRECORDED, "added: ENABLED=0", "dormant", "paused", "sampled", "writer's CPU time, sampled"], rows)
 
 
 def sections(machine, verdicts):

@@ -19,6 +19,7 @@ import pairs
 import programs
 import python_frames
 import readers
+import samples
 import service
 import starts
 import timelines
@@ -38,12 +39,14 @@ PARTS = {
     "cold": pairs.cold_sections,
     "service": service.sections,
     "python": python_frames.sections,
+    "samples": samples.sections,
     "start": starts.process_sections,
     "loader": starts.loader_sections,
     "threads": starts.thread_sections,
     "regions": helpers.region_sections,
     "cuda": launches.sections,
     "launches": launch_memory.sections,
+    "collectives": launches.collective_sections,
     "allocator": allocator.sections,
     "capture": helpers.capture_sections,
     "fold": helpers.fold_sections,

@@ -23,6 +23,9 @@ BARE, NOOP_MODE, RAW, FULL = "bare", "no-op", "heaptrack record", "heaptrack ful
 OURS, NATIVE, OURS_OBJECTS = "torsh", "torsh, native stacks", "torsh, each object"
 HEAP, FIRST = "torsh, heap and Python", "torsh, first run"
 SAMPLED, SAMPLED_PAUSED, OFF = "torsh, HEAP=sampled", "torsh, sampled, paused", "torsh, ENABLED=0"
+DORMANT = "torsh, ENABLED=dormant"
+SAMPLES_99, SAMPLES_1000 = "torsh, 99 Hz", "torsh, 1000 Hz"
+ONE_SAMPLE, WAITS, BLAS = "torsh, samples", "torsh, waits", "torsh, blas"
 JEMALLOC = "torsh's jemalloc, nothing recorded"
 MEMRAY, MEMRAY_OBJECTS = "memray", "memray, each object"
 
@@ -30,7 +33,11 @@ MEMRAY, MEMRAY_OBJECTS = "memray", "memray, each object"
 SETTINGS = {
     OURS: {}, FIRST: {}, HEAP: {"ACTIVITIES": "heap,python"}, NATIVE: {"ACTIVITIES": "heap,vm"},
     OURS_OBJECTS: {"PYTHON_ALLOCATORS": "1"}, SAMPLED: {"HEAP": "sampled"}, SAMPLED_PAUSED: {"HEAP": "sampled"},
-    OFF: {"ENABLED": "0"}, JEMALLOC: {"ALLOCATOR": "jemalloc", "ENABLED": "0"},
+    OFF: {"ENABLED": "0"}, DORMANT: {"ENABLED": "dormant"},
+    SAMPLES_99: {"ACTIVITIES": "samples,python", "CPU_HZ": "99"}, SAMPLES_1000: {"ACTIVITIES": "samples,python", "CPU_HZ": "1000"},
+    # As many of its own as there can be fewest: the program sends the signals.
+    ONE_SAMPLE: {"ACTIVITIES": "samples,python", "CPU_HZ": "1"}, WAITS: {"ACTIVITIES": "waits"}, BLAS: {"ACTIVITIES": "blas"},
+    JEMALLOC: {"ALLOCATOR": "jemalloc", "ENABLED": "0"},
 }
 # What the agent keeps between runs lies here; a first run finds nothing.
 CACHE, EMPTY_CACHE = BENCH / "cache", WORK / "cache"

@@ -20,7 +20,7 @@ READERS = (("leaks",), ("report",), ("peak",), ("regions",), ("ops",), ("steps",
            ("tensors",), ("modules",), ("dump",), ("whatif", "--batch", "2x", "--allocator", "expandable_segments"), ("whatif",), ("rss",),
            ("ranks",),
            *(("export", "--format", name) for name in ("pprof", "speedscope", "folded", "profile", "chrome", "perfetto", "csv",
-                                                          "tensorboard", "sqlite", "json", "memory", "part", "html")))
+                                                          "tensorboard", "sqlite", "json", "memory", "part", "manifest", "corr", "html")))
 
 
 def written(kind, *arguments):

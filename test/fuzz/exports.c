@@ -12,12 +12,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/base/die.h"
+#include "test/fuzz/packed_chunk.h"
 #include "tools/device/kernels/kernels.h"
 #include "tools/export/trace.h"
 #include "tools/ops/module_totals.h"
 #include "tools/ops/step_totals.h"
-#include "tools/store/delta.h"
 #include "tools/store/recording_write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
@@ -156,13 +155,23 @@ static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct re
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+static void read_chunk(const uint8_t *bytes, size_t n, struct recording *recording,
+		       struct recording_file *file)
+{
+	Torsh__Chunk *chunk = load_packed_chunk(recording, bytes, n);
+
+	if (!chunk)
+		return;
+	append_timeline(file, chunk);
+	torsh__chunk__free_unpacked(chunk, NULL);
+}
+
 /* Each behind its length in two bytes. */
 static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct recording *recording,
 			struct recording_file *file)
 {
 	while (n_bytes >= 2) {
 		size_t n = bytes[0] | (size_t)bytes[1] << 8u;
-		Torsh__Chunk *chunk;
 
 		bytes += 2;
 		n_bytes -= 2;
@@ -171,13 +180,8 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct recording *
 			return;
 		}
 		n = n < n_bytes ? n : n_bytes;
-		chunk = torsh__chunk__unpack(NULL, n, bytes);
-		if (chunk) {
-			torsh_delta_decode(chunk);
-			torsh_recording_load(recording, chunk);
-			append_timeline(file, chunk);
-			torsh__chunk__free_unpacked(chunk, NULL);
-		}
+		if (n)
+			read_chunk(bytes, n, recording, file);
 		bytes += n;
 		n_bytes -= n;
 	}
@@ -227,8 +231,9 @@ static void report_steps(struct trace *trace)
 }
 
 static const struct trace_format *const formats[] = {
-	&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv,
-	&torsh_trace_memory, &torsh_trace_profile,  &torsh_trace_part,
+	&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json,
+	&torsh_trace_csv,    &torsh_trace_memory,   &torsh_trace_profile,
+	&torsh_trace_part,   &torsh_trace_manifest, &torsh_trace_corr,
 };
 static void (*const reports[])(struct trace *trace) = {report_modules, report_kernels,
 						       report_steps};

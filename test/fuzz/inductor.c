@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Two files of Inductor's code, the second one behind a NUL: its cache may hold what anybody wrote.
+ * Two files of Inductor's code, the second one behind a NUL, and the FLOPs of their kernels: its
+ * cache may hold what anybody wrote.
  */
 #include "tools/device/kernels/inductor.h"
+#include "tools/ops/fused_flops.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,6 +25,8 @@ static void check(const struct inductor *inductor)
 			if (!strstr(kernel->operators[j], "::"))
 				abort();
 		}
+		for (size_t j = 0; j < kernel->n_comments; j++)
+			torsh_fused_flops_of(kernel->name, kernel->comments[j]);
 	}
 }
 

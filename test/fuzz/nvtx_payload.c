@@ -22,9 +22,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 typedef uint64_t register_schema_fn(void *domain, const struct nvtx_schema *schema);
+typedef void batch_fn(void *domain, const struct nvtx_batch *batch);
 typedef void mark_fn(void *domain, const struct nvtx_payload *payloads, size_t n);
 
-intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
+intptr_t torsh_nvtx_consumer_memory[NVTX_EXTENSION_SLOTS],
+	torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
 	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
 static struct nvtx_payload payload;
 
@@ -71,6 +73,29 @@ void torsh_ranges_value(const struct range_attributes *says, enum value_kind kin
 	(void)kind;
 }
 
+struct range_text torsh_nvtx_category(uint32_t domain, uint32_t category, char *room)
+{
+	(void)domain;
+	(void)category;
+	(void)room;
+	return (struct range_text){0};
+}
+
+void torsh_ranges_note(const char *sentence)
+{
+	(void)sentence;
+}
+
+/* A deferred event's text is a word of the payload, as a mark's is. */
+void torsh_ranges_deferred(const struct range_attributes *says, uint64_t begin_ns,
+			   uint64_t duration_ns, bool is_mark)
+{
+	(void)begin_ns;
+	(void)duration_ns;
+	(void)is_mark;
+	torsh_ranges_mark(says);
+}
+
 /* A text is a word of the payload; it may be anything, and is the program's to answer for. */
 void torsh_ranges_mark(const struct range_attributes *says)
 {
@@ -87,12 +112,21 @@ void torsh_ranges_mark(const struct range_attributes *says)
  */
 static void fill_entry(struct nvtx_schema_entry *entry, const uint8_t *printed)
 {
-	static const uint64_t types[] = {NVTX_ENTRY_CSTRING, NVTX_ENTRY_CSTRING_UTF8,
-					 NVTX_ENTRY_REGISTERED, 0};
+	static const uint64_t types[] = {NVTX_ENTRY_CSTRING,
+					 NVTX_ENTRY_CSTRING_UTF8,
+					 NVTX_ENTRY_REGISTERED,
+					 0,
+					 NVTX_ENTRY_CATEGORY,
+					 NVTX_ENTRY_COLOR,
+					 17,
+					 12};
 
 	memset(entry, 0, sizeof(*entry));
-	entry->type = types[printed[0] & 3];
-	entry->flags = printed[1] & NVTX_ENTRY_IS_ARRAY;
+	entry->type = types[printed[0] & 7];
+	entry->detail = printed[2];
+	entry->flags = printed[1] & (NVTX_ENTRY_IS_ARRAY | NVTX_ENTRY_IS_POINTER);
+	if (printed[1] & 8)
+		entry->flags |= NVTX_ENTRY_IS_TIMESTAMP;
 	if (printed[1] & 1)
 		entry->flags |= NVTX_ENTRY_IS_MESSAGE;
 	memcpy(&entry->offset, printed + 4, sizeof(entry->offset));
@@ -134,5 +168,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	payload = (struct nvtx_payload){.schema = id, .size_bytes = n_bytes};
 	payload.bytes = memcpy((char *)end_of_page() - n_bytes, bytes, n_bytes);
 	((mark_fn *)torsh_nvtx_payload[2])((void *)domain, &payload, 1);
+	((mark_fn *)torsh_nvtx_payload[16])((void *)domain, &payload, 1);
+	((batch_fn *)torsh_nvtx_payload[17])(
+		(void *)domain,
+		&(struct nvtx_batch){.schema = id, .size_bytes = n_bytes, .events = payload.bytes});
 	return 0;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The contents of chunks, without the checksums of a recording, and reports of them. The input is a
- * sequence of chunks, each after its length in two bytes.
+ * sequence of chunks, each after its length in two bytes. Tables are the same, loaded packed or
+ * unpacked.
  */
 #include "tools/recording/recording.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "test/fuzz/packed_chunk.h"
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/moments.h"
@@ -14,27 +17,66 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-static struct recording *read_chunks(const uint8_t *bytes, size_t n_bytes)
+/* The same chunks, loaded both ways. */
+struct pair {
+	struct recording *packed, *unpacked;
+	bool is_comparable; /* no chunk was refused by one of both */
+};
+
+/* Returns whether it was loaded. */
+static bool load_packed(struct recording *recording, const uint8_t *bytes, size_t n)
 {
-	struct recording *recording = torsh_recording_new("fuzz");
+	Torsh__Chunk *chunk = load_packed_chunk(recording, bytes, n);
+
+	if (chunk)
+		torsh__chunk__free_unpacked(chunk, NULL);
+	return chunk;
+}
+
+static bool load_unpacked(struct recording *recording, const uint8_t *bytes, size_t n)
+{
+	Torsh__Chunk *chunk = torsh__chunk__unpack(NULL, n, bytes);
+
+	if (!chunk)
+		return false;
+	torsh_delta_decode(chunk);
+	torsh_recording_load(recording, chunk);
+	torsh__chunk__free_unpacked(chunk, NULL);
+	return true;
+}
+
+/* A column with numbers of more than 64 bits may only be loaded packed. */
+static struct pair read_chunks(const uint8_t *bytes, size_t n_bytes)
+{
+	struct pair pair = {torsh_recording_new("fuzz"), torsh_recording_new("fuzz"), true};
 
 	while (n_bytes >= 2) {
 		size_t n = bytes[0] | (size_t)bytes[1] << 8u;
-		Torsh__Chunk *chunk;
 
 		bytes += 2;
 		n_bytes -= 2;
 		n = n < n_bytes ? n : n_bytes;
-		chunk = torsh__chunk__unpack(NULL, n, bytes);
-		if (chunk) {
-			torsh_delta_decode(chunk);
-			torsh_recording_load(recording, chunk);
-			torsh__chunk__free_unpacked(chunk, NULL);
-		}
+		pair.is_comparable &= load_packed(pair.packed, bytes, n) ==
+				      load_unpacked(pair.unpacked, bytes, n);
 		bytes += n;
 		n_bytes -= n;
 	}
-	return recording;
+	return pair;
+}
+
+static void compare(const struct pair *pair)
+{
+	const struct recording *a = pair->packed, *b = pair->unpacked;
+
+	if (!pair->is_comparable)
+		return;
+	if (a->n_processes != b->n_processes || a->n_bad_rows != b->n_bad_rows)
+		abort();
+	for (size_t i = 0; i < a->n_processes; i++) {
+		if (a->processes[i]->tables->n_stacks != b->processes[i]->tables->n_stacks ||
+		    a->processes[i]->totals.n != b->processes[i]->totals.n)
+			abort();
+	}
 }
 
 /* Moments of the heap, and what was held at each. */
@@ -75,11 +117,13 @@ static void report(const struct recording *recording, struct symbols *symbols)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-	struct recording *recording = read_chunks(bytes, n_bytes);
+	struct pair pair = read_chunks(bytes, n_bytes);
 	struct symbols *symbols = torsh_symbols_create(false);
 
-	report(recording, symbols);
+	compare(&pair);
+	report(pair.packed, symbols);
 	torsh_symbols_destroy(symbols);
-	torsh_recording_destroy(recording);
+	torsh_recording_destroy(pair.packed);
+	torsh_recording_destroy(pair.unpacked);
 	return 0;
 }

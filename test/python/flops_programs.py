@@ -524,6 +524,11 @@ def low_rank():
 
 
 @program
+def affine_grid():
+    F.affine_grid(torch.ones(2, 2, 3), (2, 1, 4, 4), align_corners=False)
+
+
+@program
 def linear_algebra():
     a = torch.eye(4) * 3 + torch.ones(4, 4)
     torch.linalg.inv(a), torch.linalg.solve(a, a), torch.linalg.qr(a), torch.linalg.svd(a), torch.linalg.matrix_exp(a)

@@ -117,6 +117,8 @@ struct finding *torsh_rule_fire(struct evaluation *evaluation, double share_pct)
 		.share_pct = share_pct,
 		.share_of = evaluation->share_of,
 		.process = evaluation->of->process,
+		.gain_ns = NAN,
+		.gain_bytes = NAN,
 	};
 	return finding;
 }
@@ -142,6 +144,27 @@ void torsh_finding_add(struct finding *finding, const char *name, const char *un
 	add_evidence(finding, &(struct evidence){.name = name, .unit = unit, .value = value});
 }
 
+void torsh_finding_gains_ns(struct finding *finding, double ns)
+{
+	finding->gain_ns = ns;
+}
+
+void torsh_finding_gains_bytes(struct finding *finding, double bytes)
+{
+	finding->gain_bytes = bytes;
+}
+
+void torsh_finding_gains_nothing(struct finding *finding, const char *reason)
+{
+	finding->no_gain = reason;
+}
+
+void torsh_finding_show(struct finding *finding, uint64_t from_ns, uint64_t ns)
+{
+	finding->from_ns = from_ns;
+	finding->until_ns = ns ? from_ns + ns : 0;
+}
+
 double torsh_percent(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : 0;
@@ -149,7 +172,7 @@ double torsh_percent(double part, double whole)
 
 bool torsh_rule_is_of_host(enum rule rule)
 {
-	return rule >= RULE_STEP_WAITS && rule <= RULE_GC_PAUSES;
+	return rule >= RULE_STEP_WAITS && rule <= RULE_COPIED_AFTER_FORK;
 }
 
 const char *torsh_scope_name(const struct time_scope *scope)
@@ -238,6 +261,37 @@ static void apply_floor(struct evaluation *evaluation)
 	evaluation->reason = "what it found comes to less than its floor";
 }
 
+/* Returns the time that a share is a share of; 0: it is one of something else. */
+static double shared_ns(const struct evaluation *evaluation, const char *share_of)
+{
+	const struct time_scope *scope = &evaluation->of->scope;
+
+	if (!share_of)
+		return 0;
+	if (strcmp(share_of, STEADY_STEPS) == 0)
+		return (double)scope->steady_ns;
+	if (strcmp(share_of, torsh_scope_name(scope)) == 0)
+		return (double)scope->ns;
+	return strcmp(share_of, "the run") == 0 ? torsh_run_seconds(evaluation->of) * 1e9 : 0;
+}
+
+/* What has a share of time, and no gain of its own, gains that time at most. */
+static void settle_gains(const struct evaluation *evaluation)
+{
+	for (size_t i = evaluation->first; i < evaluation->analysis->n; i++) {
+		struct finding *finding = &evaluation->analysis->findings[i];
+		double ns = shared_ns(evaluation, finding->share_of) * finding->share_pct / 100;
+
+		if (torsh_rules[finding->rule].kind == KIND_RECORDING)
+			finding->no_gain = "it is about the recording, not the program";
+		else if (isnan(finding->gain_ns) && isnan(finding->gain_bytes) &&
+			 !finding->no_gain && ns > 0)
+			finding->gain_ns = ns;
+		if (isnan(finding->gain_ns) && isnan(finding->gain_bytes) && !finding->no_gain)
+			finding->no_gain = "the time that it costs was not measured";
+	}
+}
+
 /*
  * is_beside: the process uses no devices, and others do: rules that can't be evaluated for it are
  * not reported.
@@ -249,6 +303,7 @@ static void evaluate(struct evaluation *evaluation, bool is_beside)
 
 	judges[evaluation->rule](evaluation);
 	apply_floor(evaluation);
+	settle_gains(evaluation);
 	n = evaluation->analysis->n - evaluation->first;
 	result->n_findings += n;
 	if (n)

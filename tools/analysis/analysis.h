@@ -95,6 +95,11 @@ struct finding {
 	struct evidence evidence[EVIDENCE_MAX];
 	size_t n_evidence;
 	const char *note; /* a sentence; NULL: none */
+	/* Gained at most, if what it is about cost nothing. NAN: unknown. */
+	double gain_ns, gain_bytes;
+	const char *no_gain; /* why neither is known; NULL: one is */
+	/* A time that shows it, the longest of its kind; until_ns 0: none is known. */
+	uint64_t from_ns, until_ns;
 };
 
 enum rule_state { RULE_NOT_EVALUATED, RULE_CLEAR, RULE_FIRED };

@@ -106,12 +106,39 @@ static void emit_where(struct json_writer *json, const struct finding *finding,
 	torsh_json_end_object(json);
 }
 
-static void emit_finding(struct json_writer *json, const struct finding *finding,
+static void emit_gain(struct json_writer *json, const struct finding *finding)
+{
+	/* NAN is null. */
+	torsh_json_put_double(json, "gain_ns", finding->gain_ns);
+	torsh_json_put_double(json, "gain_bytes", finding->gain_bytes);
+	torsh_json_put_text(json, "no_gain", finding->no_gain);
+}
+
+static void emit_moment(struct json_writer *json, const struct finding *finding)
+{
+	if (!finding->until_ns) {
+		torsh_json_put_null(json, "shown_at");
+		return;
+	}
+	torsh_json_begin_object(json, "shown_at");
+	torsh_json_put_u64(json, "from_ns", finding->from_ns);
+	torsh_json_put_u64(json, "until_ns", finding->until_ns);
+	torsh_json_end_object(json);
+}
+
+char *torsh_finding_anchor(const struct finding *finding, size_t i)
+{
+	return finding->until_ns ? torsh_need_text("#time/timeline?finding=%zu", i + 1)
+				 : torsh_need_text("#findings/finding-%zu", i + 1);
+}
+
+static void emit_finding(struct json_writer *json, const struct finding *finding, size_t i,
 			 struct symbols *symbols)
 {
 	const struct rule_words *rule = &torsh_rules[finding->rule];
 	char *sentence = torsh_finding_sentence(finding, symbols);
 	char *place = torsh_finding_place(finding, symbols);
+	char *anchor = torsh_finding_anchor(finding, i);
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "sentence", sentence);
@@ -122,6 +149,9 @@ static void emit_finding(struct json_writer *json, const struct finding *finding
 	torsh_json_put_text(json, "severity", torsh_severity_names[finding->severity]);
 	torsh_json_put_double(json, "share_pct", finding->share_pct);
 	torsh_json_put_text(json, "share_of", finding->share_of);
+	emit_gain(json, finding);
+	emit_moment(json, finding);
+	torsh_json_put_text(json, "anchor", anchor);
 	emit_where(json, finding, symbols);
 	emit_evidence(json, finding);
 	torsh_json_put_text(json, "description", rule->description);
@@ -130,6 +160,7 @@ static void emit_finding(struct json_writer *json, const struct finding *finding
 	torsh_json_end_object(json);
 	free(sentence);
 	free(place);
+	free(anchor);
 }
 
 void torsh_findings_json(struct json_writer *json, const struct analysis *analysis,
@@ -137,7 +168,7 @@ void torsh_findings_json(struct json_writer *json, const struct analysis *analys
 {
 	torsh_json_begin_array(json, "inefficiencies");
 	for (size_t i = 0; i < analysis->n; i++)
-		emit_finding(json, &analysis->findings[i], symbols);
+		emit_finding(json, &analysis->findings[i], i, symbols);
 	torsh_json_end_array(json);
 }
 

@@ -17,6 +17,12 @@ void torsh_findings_json(struct json_writer *json, const struct analysis *analys
 /* Emit "rules": each once, with its state, why it was not evaluated, and its limits. */
 void torsh_rules_json(struct json_writer *json, const struct analysis *analysis);
 
+/*
+ * Returns the address in the page of torsh html that shows finding i: in the timeline, or among the
+ * findings where no time shows it. The caller frees it.
+ */
+char *torsh_finding_anchor(const struct finding *finding, size_t i);
+
 /* Returns the source line that a finding points at; NULL: unknown. The caller frees it. */
 char *torsh_finding_line(const struct finding *finding, struct symbols *symbols);
 

@@ -92,7 +92,8 @@ static void add_operator(struct metrics_process *of, const struct span *span, si
 	torsh_metrics_shapes(of, op, inputs, span, interval);
 	free(inputs);
 	op->n++;
-	if (flops.status == FLOPS_COUNTED && !without_flops)
+	/* What the program calls a range of its own says nothing of what it computes. */
+	if (flops.status == FLOPS_COUNTED && !without_flops && span->scope != OP_USER)
 		op->flops += (double)flops.all;
 	else
 		op->n_unknown++;
@@ -107,6 +108,7 @@ static void see_end(void *context, struct span *span)
 	torsh_attributor_end(metrics->attributor, span);
 	torsh_phase_clock_end(&of->clock, span);
 	torsh_operator_time_add(&of->operator_time, &of->scope, span);
+	torsh_host_costs_add(&of->costs, &of->scope, span);
 	if (span->kind == SPAN_OPERATOR && !span->is_cut)
 		see_work_end(of, span->end_ns);
 	if (span->kind == SPAN_OPERATOR && span->own && interval != STEP_NONE)
@@ -187,6 +189,9 @@ static void see_event(void *context, const struct recorded_process *process,
 	case EVENT_TENSOR:
 		see_tensor(of, event, innermost);
 		return;
+	case EVENT_THREAD_WAIT:
+		torsh_host_costs_wait(&of->costs, &of->scope, process, event, innermost);
+		return;
 	case EVENT_PYTHON_GC:
 		see_gc(of, metrics->request, event, innermost);
 		return;
@@ -217,6 +222,7 @@ static void start_process(struct metrics_process *of, const struct recorded_proc
 	torsh_scope_create(&of->scope, of->of, request->from_ns, request->to_ns);
 	of->kind_of_label = torsh_need_items(NULL, 0, process->tables->n_functions + 1,
 					     sizeof(*of->kind_of_label));
+	torsh_host_costs_start(&of->costs, process);
 	of->spent = torsh_need_items(NULL, 0, of->of->steps.n + 1, sizeof(*of->spent));
 	torsh_phase_clock_start(&of->clock, &of->of->steps, of->spent);
 }
@@ -277,6 +283,7 @@ struct metrics *torsh_metrics_collect(const struct analysis_request *request)
 		torsh_scope_trim(&of->scope, of->last_work_ns);
 		take_data(of, request);
 		torsh_operator_time_settle(&of->operator_time, &of->scope);
+		torsh_host_costs_settle(&of->costs, &of->scope);
 		end_process(of);
 		for (size_t k = 0; k < of->n_devices; k++)
 			torsh_metrics_settle_device(&of->devices[k], &of->scope);
@@ -296,6 +303,7 @@ static void free_process(struct metrics_process *of)
 		torsh_busy_free(&of->host[kind].busy);
 	torsh_hash_map_free(&of->known_operators);
 	torsh_operator_time_free(&of->operator_time);
+	torsh_host_costs_free(&of->costs);
 	torsh_gc_time_free(&of->gc);
 	torsh_scope_destroy(&of->scope);
 	free(of->work);

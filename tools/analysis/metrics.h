@@ -8,6 +8,7 @@
 
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/host/gc_time.h"
+#include "tools/analysis/host/host_costs.h"
 #include "tools/analysis/host/operator_time.h"
 #include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
@@ -30,7 +31,7 @@ struct metrics_work {
 	const char *operator_name; /* NULL: none */
 	const char *family; /* by the kernel's name */
 	bool is_attributed, is_of_graph;
-	uint64_t n, total_ns;
+	uint64_t n, total_ns, longest_ns, longest_at_ns; /* longest: of one activity */
 	struct kernel_sums counted; /* of the measured kernels of this shape, with 1 ns each */
 };
 
@@ -53,7 +54,7 @@ struct metrics_call {
 		uint32_t api, operator_label, stack;
 	} key;
 	const char *operator_name; /* NULL: none */
-	uint64_t n, total_ns;
+	uint64_t n, total_ns, longest_ns, longest_at_ns; /* longest: of one call */
 	uint64_t n_steady, steady_ns; /* in whole steps after the first */
 	uint64_t n_outside; /* outside of the optimizer, in whole steps */
 };
@@ -139,6 +140,7 @@ struct metrics_process {
 	struct metrics_operator *operators;
 	size_t n_operators, operators_room;
 	struct operator_time operator_time;
+	struct host_costs costs;
 	struct gc_time gc;
 	uint64_t last_work_ns; /* end of the last operator or device activity */
 	struct metrics_collective *collectives; /* in the order in which they began */
@@ -184,6 +186,9 @@ void torsh_metrics_stretch(struct metrics_device *device, const struct device_ac
 /* Add an activity that was launched in the scope; by: its attribution. */
 void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device,
 		       const struct device_activity *activity, const struct attribution *by);
+
+/* Returns true for a function of CUDA in which the host waits for a device. */
+bool torsh_host_call_waits(const char *name);
 
 /* Add a CUDA call: EVENT_DEVICE_CALL. */
 void torsh_metrics_call(struct metrics_process *of, const struct timeline_event *event,

@@ -133,6 +133,10 @@ static void add_host_call(struct metrics_process *of, const struct call_key *key
 	ADD(call)
 	ADD(time)
 #undef ADD
+	if (duration_ns > call->longest_ns) {
+		call->longest_ns = duration_ns;
+		call->longest_at_ns = begin_ns;
+	}
 	torsh_busy_add(&time->busy, begin_ns, begin_ns + duration_ns);
 }
 
@@ -185,6 +189,10 @@ void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device
 
 	work->n++;
 	work->total_ns += activity->record.duration_ns;
+	if (activity->record.duration_ns > work->longest_ns) {
+		work->longest_ns = activity->record.duration_ns;
+		work->longest_at_ns = activity->record.begin_ns;
+	}
 	device->work_ns += activity->record.duration_ns;
 	device->unattributed_ns += work->is_attributed ? 0 : activity->record.duration_ns;
 	device->communication_ns += is_communication(activity) ? activity->record.duration_ns : 0;
@@ -208,6 +216,11 @@ static enum host_kind kind_of_call(const char *name)
 #include "tools/analysis/calls.def"
 #undef HOST_CALL
 	return HOST_NONE;
+}
+
+bool torsh_host_call_waits(const char *name)
+{
+	return kind_of_call(name) == HOST_WAIT;
 }
 
 static enum host_kind kind_of_label(struct metrics_process *of, uint32_t label)

@@ -5,6 +5,8 @@
 
 #include "tools/analysis/metrics.h"
 
+#define STEADY_STEPS "the whole steps after the first" /* a finding's share_of */
+
 /* One rule applied to one process. */
 struct evaluation {
 	struct analysis *analysis;
@@ -46,6 +48,16 @@ void torsh_finding_limit(struct finding *finding, enum limit limit, double value
 
 /* Add evidence without a limit to a finding, which holds EVIDENCE_MAX. value has the given unit. */
 void torsh_finding_add(struct finding *finding, const char *name, const char *unit, double value);
+
+/* Set what a finding gains at most; without a call it is the time that its share is. */
+void torsh_finding_gains_ns(struct finding *finding, double ns);
+void torsh_finding_gains_bytes(struct finding *finding, double bytes);
+
+/* Set why it is not known what a finding gains. */
+void torsh_finding_gains_nothing(struct finding *finding, const char *reason);
+
+/* Set a time that shows the finding; ns 0: none is known. */
+void torsh_finding_show(struct finding *finding, uint64_t from_ns, uint64_t ns);
 
 /* Returns why the process has no device activity to evaluate, or NULL. */
 const char *torsh_no_device_work(const struct metrics_process *of);

@@ -24,6 +24,7 @@ static struct finding *fire(struct evaluation *evaluation, const struct metrics_
 
 	finding->has_device = true;
 	finding->device = device->number;
+	torsh_finding_show(finding, device->gap_at_ns, device->longest_gap_ns);
 	return finding;
 }
 
@@ -88,6 +89,7 @@ static void exposed_communication(struct evaluation *evaluation,
 	if (!torsh_limit_passed(LIMIT_EXPOSED_COMMUNICATION_EXPOSED, exposed_pct))
 		return;
 	finding = fire(evaluation, device, exposed_ns);
+	torsh_finding_show(finding, 0, 0);
 	torsh_finding_limit(finding, LIMIT_EXPOSED_COMMUNICATION_EXPOSED, exposed_pct);
 	torsh_finding_add(finding, "exposed_ns", "ns", (double)exposed_ns);
 	torsh_finding_add(finding, "communication_ns", "ns", (double)device->communication_ns);

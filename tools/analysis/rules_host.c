@@ -43,6 +43,7 @@ static void fire_calls(struct evaluation *evaluation, enum host_kind kind, enum 
 		finding->operator_name = call->operator_name;
 		finding->api = torsh_timeline_label(of->process, call->key.api);
 		finding->stack = call->key.stack;
+		torsh_finding_show(finding, call->longest_at_ns, call->longest_ns);
 		torsh_finding_limit(finding, limit, value ? *value : calls.n);
 		if (value)
 			torsh_finding_add(finding, "calls", "calls", calls.n);
@@ -123,8 +124,6 @@ void torsh_rule_evaluate_blocking_calls(struct evaluation *evaluation)
 	if (torsh_limit_passed(LIMIT_BLOCKING_CALLS_TIME, share_pct))
 		fire_calls(evaluation, HOST_WAIT, CALLS_ALL, LIMIT_BLOCKING_CALLS_TIME, &share_pct);
 }
-
-#define STEADY_STEPS "the whole steps after the first"
 
 void torsh_rule_evaluate_allocation_churn(struct evaluation *evaluation)
 {

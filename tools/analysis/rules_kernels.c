@@ -42,6 +42,7 @@ static struct finding *fire(struct evaluation *evaluation, const struct metrics_
 	finding->has_device = true;
 	finding->device = work->key.device;
 	finding->stack = work->key.stack;
+	torsh_finding_show(finding, work->longest_at_ns, work->longest_ns);
 	torsh_finding_add(finding, "calls", "kernels", (double)work->n);
 	torsh_finding_add(finding, "total_ns", "ns", (double)work->total_ns);
 	return finding;

@@ -51,6 +51,7 @@ static void memory_waste(struct evaluation *evaluation, const struct metrics_mem
 	if (!torsh_limit_passed(LIMIT_MEMORY_WASTE_UNUSED, unused_pct))
 		return;
 	finding = fire(evaluation, memory, torsh_percent(unused, (double)device_bytes));
+	torsh_finding_gains_bytes(finding, unused);
 	torsh_finding_limit(finding, LIMIT_MEMORY_WASTE_UNUSED, unused_pct);
 	torsh_finding_add(finding, "reserved", "bytes", (double)memory->reserved);
 	torsh_finding_add(finding, "allocated", "bytes", (double)memory->allocated);
@@ -72,6 +73,7 @@ static void large_allocation(struct evaluation *evaluation, const struct metrics
 		return;
 	finding = fire(evaluation, memory, size_pct);
 	finding->operator_name = memory->largest_operator;
+	torsh_finding_gains_bytes(finding, (double)memory->largest_bytes);
 	torsh_finding_limit(finding, LIMIT_LARGE_ALLOCATION_SIZE, size_pct);
 	torsh_finding_add(finding, "tensor", "bytes", (double)memory->largest_bytes);
 	torsh_finding_add(finding, "device_memory", "bytes", (double)device_bytes);

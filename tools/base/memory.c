@@ -16,6 +16,10 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LARGE (1 << 20) /* a block of this size in bytes has its own pages */
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
+
 static bool is_writer;
 
 void *torsh_memory_or_die(void *p)
@@ -75,28 +79,46 @@ void *torsh_memory_lines(size_t n, size_t n_bytes)
 	return memset(torsh_memory_or_die(aligned_alloc(CACHE_LINE, n_all)), 0, n_all);
 }
 
-void *torsh_memory_region(size_t n_bytes)
+/* Returns n_bytes of whole pages at a multiple of 2 MiB; MAP_FAILED without memory. */
+static char *map_aligned(size_t n_bytes, int flags)
 {
 	size_t n_all = n_bytes + HUGE_PAGE, n_before;
-	char *start = mmap(NULL, n_all, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *start = mmap(NULL, n_all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+			   -1, 0);
 
 	if (start == MAP_FAILED)
-		torsh_memory_or_die(NULL);
+		return start;
 	n_before = -(uintptr_t)start % HUGE_PAGE;
 	if (n_before)
 		munmap(start, n_before);
 	munmap(start + n_before + n_bytes, HUGE_PAGE - n_before);
-	torsh_memory_advise(start + n_before, n_bytes);
 	return start + n_before;
+}
+
+void *torsh_memory_region(size_t n_bytes)
+{
+	char *start = map_aligned(n_bytes, MAP_NORESERVE);
+
+	if (start == MAP_FAILED)
+		torsh_memory_or_die(NULL);
+	torsh_memory_advise(start, n_bytes);
+	return start;
 }
 
 void *torsh_memory_pages(size_t n_bytes)
 {
-	void *start =
-		mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t n_whole = (n_bytes + SMALL_PAGE - 1) & ~(size_t)(SMALL_PAGE - 1);
+	void *start = map_aligned(n_whole, 0);
 
 	return torsh_memory_or_die(start == MAP_FAILED ? NULL : start);
+}
+
+void torsh_memory_collapse(void *start, size_t n_bytes)
+{
+	size_t n_whole = n_bytes & ~(HUGE_PAGE - 1);
+
+	if (n_whole)
+		madvise(start, n_whole, MADV_COLLAPSE);
 }
 
 void torsh_memory_region_empty(void *start, size_t n_bytes)

@@ -36,10 +36,16 @@ void *torsh_memory_lines(size_t n, size_t n_bytes);
 void *torsh_memory_region(size_t n_bytes);
 
 /*
- * Likewise with pages of the usual size, so that it uses at most n_bytes. Free it with
+ * Likewise of any size, with pages of the usual size, so that it uses at most n_bytes. Free it with
  * torsh_memory_region_free.
  */
 void *torsh_memory_pages(size_t n_bytes);
+
+/*
+ * Move the first n_bytes of what torsh_memory_pages returned, all of them in use, to huge pages as
+ * far as they fill them: under a hypervisor a miss of the TLB costs more than one of the cache.
+ */
+void torsh_memory_collapse(void *start, size_t n_bytes);
 
 /* Return the pages of a region to the kernel: they read as zeroes again. */
 void torsh_memory_region_empty(void *start, size_t n_bytes);

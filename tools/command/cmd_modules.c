@@ -9,6 +9,7 @@
 #include "tools/command/command.h"
 #include "tools/command/reading.h"
 #include "tools/ops/module_totals.h"
+#include "tools/report/counters/cpu_counters.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/terminal/table.h"
@@ -64,6 +65,8 @@ static void emit_total(struct json_writer *json, const struct view *view,
 	torsh_json_put_u64(json, "self_backward_ns", total->backward_ns);
 	emit_device(json, "device_ns", view, total->whole_device_ns);
 	emit_device(json, "self_device_ns", view, total->device_ns);
+	torsh_cpu_counters_emit(json, "counters", &total->whole_counts);
+	torsh_cpu_counters_emit(json, "self_counters", &total->counts);
 	emit_flops(json, "self_flops", view, total->flops);
 	emit_flops(json, "self_flops_all", view, total->flops_all);
 	emit_flops(json, "flops", view, total->whole_flops);
@@ -86,6 +89,7 @@ static void print_json(const struct view *view)
 		emit_total(&json, view, &view->totals.items[i]);
 	torsh_json_end_array(&json);
 	torsh_json_put_u64(&json, "omitted", view->totals.n - view->n);
+	torsh_cpu_counters_emit_reason(&json, &view->prepass);
 	torsh_reading_end_json(&json, reading, &view->prepass);
 }
 

@@ -11,9 +11,11 @@
 #include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
+#include "tools/command/ops_counters.h"
 #include "tools/command/reading.h"
 #include "tools/command/sort.h"
 #include "tools/ops/operators.h"
+#include "tools/report/counters/cpu_roofline.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
@@ -40,7 +42,15 @@ static const char doc[] =
 	SORT(memory, row->self_allocated_bytes) \
 	SORT(flops, row->self_flops_all)
 
-enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD, KEY_MERGE_NESTED, KEY_NO_MERGE_NESTED };
+enum {
+	KEY_SORT_BY = 0x2000,
+	KEY_GROUP,
+	KEY_THREAD,
+	KEY_MERGE_NESTED,
+	KEY_NO_MERGE_NESTED,
+	KEY_COUNTERS,
+	KEY_CPU_PEAK
+};
 
 static const struct argp_option own_options[] = {
 	{"sort", KEY_SORT_BY, "KEY", 0,
@@ -52,6 +62,11 @@ static const struct argp_option own_options[] = {
 	 "count a call that is the only one inside of one of its own name with that, as PyTorch's key_averages() does (default of "
 	 "the table)",
 	 0},
+	{"counters", KEY_COUNTERS, NULL, 0,
+	 "what the CPU and the kernel counted in each operator and on each thread", 0},
+	{"cpu-peak", KEY_CPU_PEAK, "FLOPS", 0,
+	 "what a core of the recorded machine can do in a cycle, for rooflines: 32 in float32 with AVX2 and two FMA units",
+	 0},
 	{"no-merge-nested", KEY_NO_MERGE_NESTED, NULL, 0, "count every call (default of --json)",
 	 0},
 	{0},
@@ -60,6 +75,8 @@ static const struct argp_option own_options[] = {
 struct ops_options {
 	struct operators_request request;
 	bool has_merge_nested; /* wish.merge_nested was set by an option */
+	bool shows_counters;
+	uint64_t cpu_peak; /* 0: not stated */
 	const struct sort_key *sort;
 };
 
@@ -101,6 +118,14 @@ static error_t parse_ops(int key, char *argument, struct argp_state *state)
 		options->request.tid = (uint32_t)torsh_argument_number(state, "thread", argument);
 		options->request.has_thread = true;
 		return 0;
+	case KEY_COUNTERS:
+		options->shows_counters = true;
+		return 0;
+	case KEY_CPU_PEAK:
+		options->cpu_peak = torsh_argument_number(state, "cpu-peak", argument);
+		if (!options->cpu_peak)
+			argp_error(state, "--cpu-peak is at least 1");
+		return 0;
 	case KEY_MERGE_NESTED:
 	case KEY_NO_MERGE_NESTED:
 		options->request.merge_nested = key == KEY_MERGE_NESTED;
@@ -140,6 +165,7 @@ struct view {
 	const struct read_options *options;
 	size_t n; /* number of rows printed */
 	bool has_tensors;
+	struct cpu_roofline_limits roofline;
 };
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -186,6 +212,9 @@ static void emit_total(struct json_writer *json, const struct view *view,
 	torsh_json_put_known(json, "device_ns", view->operators.has_devices, total->device_ns);
 	torsh_json_put_known(json, "self_device_ns", view->operators.has_devices,
 			     total->self_device_ns);
+	torsh_cpu_counters_emit(json, "counters", &total->counts);
+	torsh_cpu_counters_emit(json, "self_counters", &total->self_counts);
+	torsh_cpu_roofline_emit(json, total, &view->roofline);
 	torsh_json_put_known(json, "flops", total->has_flops, total->flops);
 	torsh_json_put_known(json, "flops_all", total->has_flops, total->flops_all);
 	torsh_json_put_known(json, "self_flops", total->has_flops, total->self_flops);
@@ -247,6 +276,9 @@ static void print_json(const struct view *view)
 	for (size_t i = 0; i < operators->groups.n; i++)
 		emit_group(&json, &operators->groups.items[i]);
 	torsh_json_end_array(&json);
+	torsh_cpu_counters_emit_reason(&json, &view->prepass);
+	torsh_cpu_counters_emit_threads(&json, &view->prepass);
+	torsh_cpu_roofline_emit_limits(&json, &view->roofline);
 	torsh_json_put_u64(&json, "calls_without_inputs", operators->calls_without_inputs);
 	torsh_json_put_u64(&json, "cut_calls", view->prepass.counts.n_cut);
 	torsh_json_put_u64(&json, "too_deep_calls", view->prepass.counts.n_too_deep);
@@ -473,6 +505,7 @@ int torsh_command_ops(int argc, char **argv)
 		view.has_tensors = view.has_tensors || view.prepass.items[i].n_tensors;
 	torsh_operators_collect(&view.operators, &own.request, reading.recording, reading.processes,
 				reading.n_processes, &view.prepass);
+	torsh_cpu_roofline_limits(&view.roofline, &view.prepass, &view.operators, own.cpu_peak);
 	torsh_sort_rows(view.operators.items, view.operators.n, sizeof(*view.operators.items),
 			own.sort, compare_names);
 	if (view.operators.n_unknown)
@@ -481,6 +514,8 @@ int torsh_command_ops(int argc, char **argv)
 	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);
 	if (options.is_json)
 		print_json(&view);
+	else if (own.shows_counters)
+		torsh_ops_counters(&view.operators, view.n, &view.prepass, &view.roofline);
 	else
 		print_text(&view);
 	torsh_operators_free(&view.operators);

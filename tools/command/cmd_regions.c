@@ -9,6 +9,7 @@
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/reading.h"
+#include "tools/command/regions_pools.h"
 #include "tools/ops/regions.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
@@ -20,7 +21,8 @@
 
 static const char doc[] =
 	"Show the regions that a recorded program named, by torsh.h, torsh.py, NVTX or ITT: how often it "
-	"was in each and for how long, what it marked, and the values that it gave.\v"
+	"was in each and for how long, what it marked, the values that it gave, and its own pools of memory, "
+	"which it describes by NVTX.\v"
 	"A region counts with all that happened in it. One that was still open at the end counts as ended "
 	"there.";
 
@@ -129,6 +131,7 @@ static int compare_regions(const void *left, const void *right, void *context)
 
 struct view {
 	struct prepass prepass;
+	struct pools pools;
 	const struct region_options *options;
 	const struct reading *reading;
 	size_t first[N_REGION_KINDS + 1]; /* index of each kind's first item, and the end */
@@ -237,6 +240,8 @@ static void print_json(const struct view *view)
 	for (enum region_kind kind = REGION_SCALAR; kind <= REGION_SAMPLE; kind++)
 		emit_items(&json, view, kind, emit_value);
 	torsh_json_end_array(&json);
+	torsh_regions_emit_pools(&json, &view->pools,
+				 torsh_options_limit(&view->options->read, SIZE_MAX, TEXT_LIMIT));
 	torsh_json_put_u64(&json, "steps", regions->n_steps);
 	torsh_json_put_u64(&json, "unpaired_ends", regions->n_unpaired_ends);
 	torsh_json_put_u64(&json, "omitted", n_omitted);
@@ -386,6 +391,7 @@ static void print_text(const struct view *view)
 	print_table(view, REGION_MARK, REGION_MARK, mark_columns, N_ITEMS(mark_columns), put_mark);
 	print_table(view, REGION_SCALAR, REGION_SAMPLE, value_columns, N_ITEMS(value_columns),
 		    put_value);
+	torsh_regions_print_pools(&view->pools);
 }
 
 int torsh_command_regions(int argc, char **argv)
@@ -401,6 +407,8 @@ int torsh_command_regions(int argc, char **argv)
 	torsh_reading_open(&reading, &options.read);
 	torsh_reading_prepass(&view.prepass, &reading, &options.read);
 	rc = torsh_regions_find(regions, reading.recording, &view.prepass);
+	if (rc >= 0)
+		rc = torsh_pools_find(&view.pools, reading.recording, &view.prepass);
 	if (rc < 0)
 		torsh_die("%s: %s", reading.recording->path, strerror(-rc));
 	if (regions->n)
@@ -415,6 +423,7 @@ int torsh_command_regions(int argc, char **argv)
 	else
 		print_text(&view);
 	torsh_regions_free(regions);
+	torsh_pools_free(&view.pools);
 	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options.read);
 	return TORSH_EXIT_DONE;

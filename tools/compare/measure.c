@@ -55,14 +55,6 @@ static void add_place(const struct measuring *at, enum compare_table table, stru
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Drop the rules that programs defined: the next run's processes have the same numbers. */
-static void restart_suppressions(struct suppress *suppress, size_t n_rules)
-{
-	while (suppress->n > n_rules)
-		free(suppress->rules[--suppress->n].pattern);
-	torsh_suppress_restart(suppress);
-}
-
 static void measure_leaks(const struct measuring *at, bool is_known)
 {
 	const struct compare_run *of = at->of;
@@ -82,7 +74,8 @@ static void measure_leaks(const struct measuring *at, bool is_known)
 		add_place(at, COMPARE_SITES, &place, site->bytes, site->blocks);
 	}
 	torsh_leaks_free(&leaks);
-	restart_suppressions(of->suppress, n_rules);
+	/* The next run's processes have the same numbers. */
+	torsh_suppress_restart_with(of->suppress, n_rules);
 }
 
 /* Sites so small that their stacks are not compared. */

@@ -23,7 +23,9 @@ struct row_key {
 
 const char *torsh_cpu_source(uint32_t source)
 {
-	return source == CPU_SOURCE_TIMER ? "timer" : NULL;
+	return source == CPU_SOURCE_TIMER  ? "timer"
+	       : source == CPU_SOURCE_PERF ? "perf_event"
+					   : NULL;
 }
 
 static size_t number_of(const struct collector *collector, const struct recorded_process *process)
@@ -96,7 +98,8 @@ static void see_sample(void *context, const struct recorded_process *process,
 			      .ns = taken->cpu_ns,
 			      .n_lost = taken->overruns};
 
-	if (!torsh_prepass_has(collector->prepass, process, event->at_ns))
+	if (event->event.id != EVENT_CPU_SAMPLE ||
+	    !torsh_prepass_has(collector->prepass, process, event->at_ns))
 		return;
 	row.process = collector->processes[number_of(collector, process)];
 	place(collector, &row, event, around);
@@ -107,6 +110,38 @@ static void see_sample(void *context, const struct recorded_process *process,
 	collector->samples->n_without_stack += !event->stack;
 }
 
+static void add_gc(struct cpu_gc *sum, const struct cpu_gc *more)
+{
+	sum->n += more->n;
+	sum->ns += more->ns;
+	sum->n_collected += more->n_collected;
+	if (more->longest_ns > sum->longest_ns)
+		sum->longest_ns = more->longest_ns;
+}
+
+struct cpu_gc torsh_cpu_gc_sum(const struct cpu_samples *samples)
+{
+	struct cpu_gc sum = {0};
+
+	for (size_t i = 0; i < CPU_GC_GENERATIONS; i++)
+		add_gc(&sum, &samples->gc[i]);
+	return sum;
+}
+
+static void see_gc(struct collector *collector, const struct recorded_process *process,
+		   const struct event_python_gc *run)
+{
+	const struct cpu_gc one = {.n = 1,
+				   .ns = run->duration_ns,
+				   .longest_ns = run->duration_ns,
+				   .n_collected = run->collected};
+
+	/* The file is untrusted. */
+	if (run->generation < CPU_GC_GENERATIONS &&
+	    torsh_prepass_has(collector->prepass, process, run->begin))
+		add_gc(&collector->samples->gc[run->generation], &one);
+}
+
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
@@ -114,6 +149,8 @@ static void see_event(void *context, const struct recorded_process *process,
 	const struct event_cpu_sampler *sampler = &event->event.cpu_sampler;
 
 	(void)innermost;
+	if (event->event.id == EVENT_PYTHON_GC)
+		see_gc(collector, process, &event->event.python_gc);
 	if (event->event.id != EVENT_CPU_SAMPLER)
 		return;
 	collector->samples->sampling[number_of(collector, process)] = (struct cpu_sampling){

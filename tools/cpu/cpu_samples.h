@@ -32,6 +32,14 @@ struct cpu_sampling {
 	const char *reason; /* in the recording; NULL: none */
 };
 
+/* Runs of Python's garbage collector of one generation. */
+struct cpu_gc {
+	uint64_t n, ns, longest_ns;
+	uint64_t n_collected; /* objects */
+};
+
+#define CPU_GC_GENERATIONS 3
+
 struct cpu_samples {
 	struct cpu_row *rows;
 	size_t n, n_room;
@@ -39,6 +47,7 @@ struct cpu_samples {
 	size_t n_sampling;
 	uint64_t n_samples, ns, n_lost;
 	uint64_t n_without_stack;
+	struct cpu_gc gc[CPU_GC_GENERATIONS]; /* by generation */
 	struct intern texts;
 	struct hash_map index; /* of rows */
 };
@@ -54,7 +63,10 @@ void torsh_cpu_samples_collect(struct cpu_samples *samples, const struct recordi
 /* Free them. */
 void torsh_cpu_samples_free(struct cpu_samples *samples);
 
-/* Returns "timer", or NULL. */
+/* Returns the sum of all generations. */
+struct cpu_gc torsh_cpu_gc_sum(const struct cpu_samples *samples);
+
+/* Returns "timer", "perf_event", or NULL. */
 const char *torsh_cpu_source(uint32_t source);
 
 #endif

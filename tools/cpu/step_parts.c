@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/cpu/thread_stays.h"
 
 const char *const torsh_step_part_names[N_STEP_PARTS] = {
 #define PART(NAME, name, text) #name,
@@ -19,99 +19,16 @@ const char *const torsh_step_part_texts[N_STEP_PARTS] = {
 #undef PART
 };
 
-/* ---- times of threads ------------------------------------------------------------------------ */
-
-/* A thread is in it from begin to end. */
-struct stay {
-	uint64_t begin_ns, end_ns;
-	uint32_t thread;
-	enum step_part part; /* PART_OPERATORS, PART_GC or a wait's */
-};
-
-struct stays {
-	struct stay *items;
-	size_t n, n_room;
-};
-
-static void add_stay(struct stays *stays, struct stay stay)
-{
-	if (stay.end_ns <= stay.begin_ns)
-		return;
-	stays->items = torsh_array_reserve(stays->items, stays->n, &stays->n_room, sizeof(stay));
-	stays->items[stays->n++] = stay;
-}
-
-static bool is_operator(const struct span *span)
-{
-	return span->kind == SPAN_OPERATOR && span->scope != OP_USER && !span->is_async;
-}
-
 static void see_end(void *context, struct span *span)
 {
-	const struct span *outer = span->outer;
-
-	if (!is_operator(span))
-		return;
-	while (outer && !is_operator(outer))
-		outer = outer->outer;
-	if (!outer)
-		add_stay(context, (struct stay){.begin_ns = span->start_ns,
-						.end_ns = span->end_ns,
-						.thread = span->thread,
-						.part = PART_OPERATORS});
-}
-
-static enum step_part part_of(enum thread_wait_kind kind)
-{
-	switch (kind) {
-	case THREAD_WAIT_GIL:
-		return PART_GIL;
-	case THREAD_WAIT_MUTEX:
-	case THREAD_WAIT_CONDITION:
-	case THREAD_WAIT_SEMAPHORE:
-	case THREAD_WAIT_RWLOCK:
-	case THREAD_WAIT_BARRIER:
-	case THREAD_WAIT_JOIN:
-		return PART_LOCKS;
-	case THREAD_WAIT_SLEEP:
-	case THREAD_WAIT_CHILD:
-	case THREAD_WAIT_SIGNAL:
-		return PART_OTHER_WAITS;
-	default:
-		return PART_IO;
-	}
-}
-
-static bool is_for_data(const struct span *innermost)
-{
-	for (; innermost; innermost = innermost->outer) {
-		if (innermost->traits & NAME_DATA)
-			return true;
-	}
-	return false;
+	torsh_thread_stays_end(context, span);
 }
 
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
-	const struct event_thread_wait *wait = &event->event.thread_wait;
-	const struct event_python_gc *run = &event->event.python_gc;
-
 	(void)process;
-	if (event->event.id == EVENT_PYTHON_GC)
-		add_stay(context, (struct stay){.begin_ns = run->begin,
-						.end_ns = run->begin + run->duration_ns,
-						.thread = event->thread,
-						.part = PART_GC});
-	else if (event->event.id == EVENT_THREAD_WAIT)
-		add_stay(context,
-			 (struct stay){.begin_ns = wait->begin,
-				       .end_ns = wait->begin + wait->duration_ns,
-				       .thread = event->thread,
-				       .part = is_for_data(innermost) &&
-							       wait->kind != THREAD_WAIT_GIL
-						       ? PART_DATA
-						       : part_of(wait->kind)});
+	torsh_thread_stays_event(context, event, innermost);
 }
 
 /* ---- one thread's steps ---------------------------------------------------------------------- */
@@ -138,12 +55,12 @@ static int compare_edges(const void *a, const void *b)
 }
 
 /* Waits and the collector count on the thread itself only. */
-static size_t make_edges(const struct stays *stays, uint32_t thread, struct edge *edges)
+static size_t make_edges(const struct thread_stays *stays, uint32_t thread, struct edge *edges)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < stays->n; i++) {
-		const struct stay *stay = &stays->items[i];
+		const struct thread_stay *stay = &stays->items[i];
 		struct edge edge = {.at_ns = stay->begin_ns,
 				    .change = 1,
 				    .part = stay->part,
@@ -197,7 +114,7 @@ static void spend(const struct section *sections, size_t n, size_t *next, uint64
 
 /* Sections are in time order, and don't overlap. */
 static void walk(const struct section *sections, size_t n, uint32_t thread,
-		 const struct stays *stays, struct step_parts *parts)
+		 const struct thread_stays *stays, struct step_parts *parts)
 {
 	struct edge *edges = torsh_need_items(NULL, 0, 2 * stays->n + 1, sizeof(*edges));
 	size_t n_edges = make_edges(stays, thread, edges), next = 0;
@@ -222,26 +139,7 @@ static void walk(const struct section *sections, size_t n, uint32_t thread,
 
 /* ---- all steps ------------------------------------------------------------------------------- */
 
-/* The thread with most time in operators within steps; without any, the first that is known. */
-static uint32_t find_thread(const struct stays *stays, const struct steps *steps, size_t n_threads)
-{
-	uint64_t *ns = torsh_need_items(NULL, 0, n_threads + 1, sizeof(*ns));
-	uint32_t most = 0;
-
-	for (size_t i = 0; i < stays->n; i++) {
-		const struct stay *stay = &stays->items[i];
-
-		if (stay->part == PART_OPERATORS && stay->thread < n_threads &&
-		    torsh_steps_at(steps, stay->begin_ns) != STEP_NONE)
-			ns[stay->thread] += stay->end_ns - stay->begin_ns;
-	}
-	for (uint32_t i = 1; i < n_threads; i++)
-		most = ns[i] > ns[most] ? i : most;
-	free(ns);
-	return most;
-}
-
-static void walk_slices(const struct steps *steps, const struct stays *stays,
+static void walk_slices(const struct steps *steps, const struct thread_stays *stays,
 			struct step_parts *parts)
 {
 	struct section *sections = torsh_need_items(NULL, 0, steps->n_slices, sizeof(*sections));
@@ -268,8 +166,8 @@ static void walk_slices(const struct steps *steps, const struct stays *stays,
 	}
 }
 
-static void walk_steps(const struct steps *steps, const struct stays *stays, size_t n_threads,
-		       struct step_parts *parts)
+static void walk_steps(const struct steps *steps, const struct thread_stays *stays,
+		       size_t n_threads, struct step_parts *parts)
 {
 	struct section *sections = torsh_need_items(NULL, 0, steps->n, sizeof(*sections));
 
@@ -277,7 +175,7 @@ static void walk_steps(const struct steps *steps, const struct stays *stays, siz
 		sections[i] = (struct section){.start_ns = steps->items[i].start_ns,
 					       .end_ns = steps->items[i].end_ns,
 					       .step = i};
-	walk(sections, steps->n, find_thread(stays, steps, n_threads), stays, parts);
+	walk(sections, steps->n, torsh_thread_stays_main(stays, steps, n_threads), stays, parts);
 	free(sections);
 }
 
@@ -289,7 +187,7 @@ struct step_parts *torsh_step_parts_find(const struct recording *recording,
 	const struct prepass_process *of = torsh_prepass_of(prepass, process);
 	const struct steps *steps = &of->steps;
 	struct step_parts *parts = torsh_need_items(NULL, 0, steps->n, sizeof(*parts));
-	struct stays stays = {0};
+	struct thread_stays stays = {0};
 	int rc;
 
 	if (!steps->n)
@@ -302,6 +200,6 @@ struct step_parts *torsh_step_parts_find(const struct recording *recording,
 		walk_slices(steps, &stays, parts);
 	else
 		walk_steps(steps, &stays, process->n_threads, parts);
-	free(stays.items);
+	torsh_thread_stays_free(&stays);
 	return parts;
 }

@@ -81,6 +81,15 @@ static void see_launch(void *context, const struct recorded_process *process,
 	torsh_device_join_launch(watcher->join, process, event, around);
 }
 
+static void see_sample(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct enclosing_spans *around)
+{
+	const struct watcher *watcher = context;
+
+	if (is_in_steps(watcher, process, event->at_ns))
+		watcher->visitor->sample(watcher->context, process, event, around);
+}
+
 static void tell_launch(void *context, const struct recorded_process *process,
 			const struct device_launch *launch)
 {
@@ -122,10 +131,10 @@ bool torsh_trace_has_launch(const struct trace *trace, const struct device_activ
 int torsh_trace_walk(struct trace *trace, const struct span_visitor *visitor,
 		     const struct device_visitor *devices, void *context)
 {
-	static const struct span_visitor watching = {
-		.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct span_visitor with_launches = {
-		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	struct span_visitor watching = {.begin = see_begin,
+					.end = see_end,
+					.event = see_event,
+					.sample = visitor->sample ? see_sample : NULL};
 	static const struct device_visitor telling = {
 		.launch = tell_launch, .call = tell_call, .activity = tell_row};
 	struct watcher watcher = {
@@ -141,8 +150,8 @@ int torsh_trace_walk(struct trace *trace, const struct span_visitor *visitor,
 	if (devices && has_devices)
 		watcher.join = torsh_device_join_create(trace->prepass, &telling, &watcher);
 	if (watcher.join)
-		visitor = &with_launches;
-	else if (is_restricted)
+		watching.launch = see_launch;
+	if (watcher.join || is_restricted)
 		visitor = &watching;
 	rc = torsh_spans_visit(trace->recording, trace->processes, trace->n_processes,
 			       trace->prepass->unnested, NULL, visitor,

@@ -37,6 +37,7 @@ struct trace_merge {
 	uint32_t n_parts, n_sequences;
 	uint64_t n_tracks, n_flows;
 	struct json_writer json;
+	struct chrome_samples *samples;
 };
 
 struct trace {
@@ -52,6 +53,7 @@ struct trace {
 	struct output_stream *output; /* NULL where the format needs a path */
 	struct trace_merge *merge; /* NULL: the file has this trace alone */
 	const char *path;
+	const char *model_name, *device_name; /* NULL: those that were recorded */
 };
 
 /* What a recording must hold for a format to have something to write. */
@@ -65,6 +67,8 @@ struct trace_format {
 	bool is_directory; /* what it writes */
 	bool is_of_one_rank; /* readers take a file for one rank's */
 	bool needs_heap; /* it reads usage by stack, too */
+	bool has_samples; /* of the processor: they are enough to write */
+	bool takes_names; /* those of the model and the device may be given */
 	enum trace_needs needs;
 	/* Returns 0 or -errno. */
 	int (*write)(struct trace *trace);
@@ -72,7 +76,8 @@ struct trace_format {
 
 extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json,
 	torsh_trace_csv, torsh_trace_series, torsh_trace_sqlite, torsh_trace_tensorboard,
-	torsh_trace_memory, torsh_trace_profile, torsh_trace_part, torsh_trace_html;
+	torsh_trace_memory, torsh_trace_profile, torsh_trace_part, torsh_trace_manifest,
+	torsh_trace_corr, torsh_trace_html, torsh_trace_firefox;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {

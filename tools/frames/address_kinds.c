@@ -14,9 +14,10 @@ void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorde
 		.process = process,
 		.symbols = symbols,
 		.directory = torsh_working_directory(),
-		.facts = torsh_need_items(NULL, 0, process->tables->n_addresses, 1),
-		.modules = torsh_need_items(NULL, 0, process->tables->n_modules, 1),
-		.functions = torsh_need_items(NULL, 0, process->tables->n_functions, 1),
+		.facts = torsh_need_items(NULL, 0, process->tables->n_addresses, sizeof(uint16_t)),
+		.modules = torsh_need_items(NULL, 0, process->tables->n_modules, sizeof(uint16_t)),
+		.functions =
+			torsh_need_items(NULL, 0, process->tables->n_functions, sizeof(uint16_t)),
 	};
 }
 
@@ -44,7 +45,7 @@ static struct frame frame_of(const struct recorded_process *process, uint32_t ad
 }
 
 /* Returns the facts that all addresses of a module or function share; NULL: it has none. */
-static uint8_t *shared_facts(struct address_kinds *kinds, uint32_t address)
+static uint16_t *shared_facts(struct address_kinds *kinds, uint32_t address)
 {
 	const struct recorded_process *process = kinds->process;
 	uint32_t flags = process->tables->addresses[address].flags;
@@ -57,16 +58,16 @@ static uint8_t *shared_facts(struct address_kinds *kinds, uint32_t address)
 						: NULL;
 }
 
-static uint8_t make_kind(struct address_kinds *kinds, const struct frame *frame)
+static uint16_t make_kind(struct address_kinds *kinds, const struct frame *frame)
 {
-	return (uint8_t)(ADDRESS_KIND_IS_KNOWN | torsh_frame_kind(frame, kinds->directory));
+	return (uint16_t)(ADDRESS_KIND_IS_KNOWN | torsh_frame_kind(frame, kinds->directory));
 }
 
-uint8_t torsh_address_find_kind(struct address_kinds *kinds, uint32_t address)
+uint16_t torsh_address_find_kind(struct address_kinds *kinds, uint32_t address)
 {
-	uint8_t *shared = shared_facts(kinds, address), *facts = &kinds->facts[address];
+	uint16_t *shared = shared_facts(kinds, address), *facts = &kinds->facts[address];
 	struct frame frame = frame_of(kinds->process, address);
-	uint8_t found = shared ? *shared : 0;
+	uint16_t found = shared ? *shared : 0;
 	const char *name;
 
 	if (!(found & ADDRESS_KIND_IS_KNOWN))
@@ -94,10 +95,22 @@ static bool is_import(const struct recorded_process *process, uint32_t address)
 	       !strcmp(function->name, "_find_and_load");
 }
 
-uint8_t torsh_address_find_source(struct address_kinds *kinds, uint32_t address)
+static bool calls_c(const struct recorded_process *process, uint32_t address)
 {
-	uint8_t *shared = shared_facts(kinds, address), *facts = &kinds->facts[address];
-	uint8_t found = shared ? *shared : 0;
+	static const char *const callers[] = {"_ctypes.", "libffi", "_cffi_backend."};
+	const struct recorded_module *module = torsh_recording_module(process, address);
+	const char *slash = module ? strrchr(module->path, '/') : NULL;
+
+	for (size_t i = 0; slash && i < sizeof(callers) / sizeof(*callers); i++)
+		if (!strncmp(slash + 1, callers[i], strlen(callers[i])))
+			return true;
+	return false;
+}
+
+uint16_t torsh_address_find_source(struct address_kinds *kinds, uint32_t address)
+{
+	uint16_t *shared = shared_facts(kinds, address), *facts = &kinds->facts[address];
+	uint16_t found = shared ? *shared : 0;
 	char package[2];
 
 	if (!(found & ADDRESS_SOURCE_IS_KNOWN)) {
@@ -106,6 +119,8 @@ uint8_t torsh_address_find_source(struct address_kinds *kinds, uint32_t address)
 			found |= ADDRESS_HAS_PACKAGE;
 		if (is_import(kinds->process, address))
 			found |= ADDRESS_IS_IMPORT;
+		if (calls_c(kinds->process, address))
+			found |= ADDRESS_CALLS_C;
 	}
 	if (shared)
 		*shared |= found;

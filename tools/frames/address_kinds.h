@@ -12,17 +12,18 @@ struct address_kinds {
 	const struct recorded_process *process;
 	struct symbols *symbols;
 	const char *directory;
-	uint8_t *facts; /* by address: enum address_fact and kind, ored; 0: not looked up */
+	uint16_t *facts; /* by address: enum address_fact and kind, ored; 0: not looked up */
 	/* likewise by module and by function: of an address without a name of its own */
-	uint8_t *modules, *functions;
+	uint16_t *modules, *functions;
 };
 
 /* What is known of an address, beside its kind. */
 enum address_fact {
 	ADDRESS_KIND_IS_KNOWN = 0x10,
-	ADDRESS_SOURCE_IS_KNOWN = 0x20, /* the two facts below */
+	ADDRESS_SOURCE_IS_KNOWN = 0x20, /* the facts below */
 	ADDRESS_HAS_PACKAGE = 0x40,
 	ADDRESS_IS_IMPORT = 0x80,
+	ADDRESS_CALLS_C = 0x100,
 };
 
 #define ADDRESS_KIND_MASK 0x0fu
@@ -35,15 +36,15 @@ void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorde
 void torsh_address_kinds_end(struct address_kinds *kinds);
 
 /* Look up the kind of an address of the recording. Returns its facts. */
-uint8_t torsh_address_find_kind(struct address_kinds *kinds, uint32_t address);
+uint16_t torsh_address_find_kind(struct address_kinds *kinds, uint32_t address);
 
 /* Likewise the facts that are not its kind. */
-uint8_t torsh_address_find_source(struct address_kinds *kinds, uint32_t address);
+uint16_t torsh_address_find_source(struct address_kinds *kinds, uint32_t address);
 
 /* Returns the kind of an address; FRAME_CUT if it is no frame. */
 static inline enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address)
 {
-	uint8_t facts;
+	uint16_t facts;
 
 	if (address >= kinds->process->tables->n_addresses)
 		return FRAME_CUT;
@@ -56,7 +57,7 @@ static inline enum frame_kind torsh_address_kind(struct address_kinds *kinds, ui
 static inline bool torsh_address_has(struct address_kinds *kinds, uint32_t address,
 				     enum address_fact fact)
 {
-	uint8_t facts;
+	uint16_t facts;
 
 	if (address >= kinds->process->tables->n_addresses)
 		return false;
@@ -76,6 +77,12 @@ static inline bool torsh_address_has_package(struct address_kinds *kinds, uint32
 static inline bool torsh_address_is_import(struct address_kinds *kinds, uint32_t address)
 {
 	return torsh_address_has(kinds, address, ADDRESS_IS_IMPORT);
+}
+
+/* Returns true if the address is in what calls C for a line of Python: ctypes, cffi. */
+static inline bool torsh_address_calls_c(struct address_kinds *kinds, uint32_t address)
+{
+	return torsh_address_has(kinds, address, ADDRESS_CALLS_C);
 }
 
 /* As torsh_frame_package, for an address. */

@@ -83,8 +83,11 @@ static void remove_stale(const char *file)
 	free(directory);
 }
 
-/* Map the process's page. Returns NULL if it is not dormant, or belongs to another user. */
-static struct dormant_page *map_page(uint32_t pid)
+/*
+ * Map the process's page. Returns NULL if it is not dormant, or belongs to another user.
+ * is_cleaning: remove the stale pages beside it.
+ */
+static struct dormant_page *map_page(uint32_t pid, bool is_cleaning)
 {
 	struct dormant_page *page = MAP_FAILED;
 	uint64_t inode = 0;
@@ -95,7 +98,7 @@ static struct dormant_page *map_page(uint32_t pid)
 		page = mmap(NULL, DORMANT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0)
 		close(fd);
-	if (page != MAP_FAILED)
+	if (page != MAP_FAILED && is_cleaning)
 		remove_stale(file);
 	free(file);
 	if (page == MAP_FAILED)
@@ -126,6 +129,16 @@ static uint32_t await_start(struct dormant_page *page)
 	for (uint32_t i = 0; i < LOOKS_MAX && state_of(page) < DORMANT_STARTED; i++)
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
 	return state_of(page);
+}
+
+void torsh_live_rest(uint32_t pid)
+{
+	struct dormant_page *page = map_page(pid, false);
+
+	if (!page)
+		return;
+	atomic_store_explicit(&page->state, DORMANT_WAITS, memory_order_relaxed);
+	munmap(page, DORMANT_BYTES);
 }
 
 struct family {
@@ -175,13 +188,16 @@ static uint32_t arm_descendants(uint32_t pid, const char *session)
 
 	add_children(&family, pid);
 	for (size_t i = 0; i < family.n; i++) {
-		struct dormant_page *page = map_page(family.pids[i]);
+		struct dormant_page *page = map_page(family.pids[i], true);
 
 		add_children(&family, family.pids[i]);
 		if (!page)
 			continue;
-		arm(page, session);
-		n_armed++;
+		/* Else it is in a session, or the page is that of its parent, which is. */
+		if (state_of(page) < DORMANT_STARTED) {
+			arm(page, session);
+			n_armed++;
+		}
 		munmap(page, DORMANT_BYTES);
 	}
 	free(family.pids);
@@ -190,7 +206,7 @@ static uint32_t arm_descendants(uint32_t pid, const char *session)
 
 int torsh_live_arm(uint32_t pid, struct live_armed *armed)
 {
-	struct dormant_page *page = map_page(pid);
+	struct dormant_page *page = map_page(pid, true);
 	char session[DORMANT_SOCKET_MAX] = "";
 	uint32_t state;
 
@@ -207,4 +223,77 @@ int torsh_live_arm(uint32_t pid, struct live_armed *armed)
 	armed->has_started = state == DORMANT_STARTED;
 	armed->n_descendants = arm_descendants(pid, *session ? session : NULL);
 	return 0;
+}
+
+/* The name of the program's file, as its command line has it; the caller frees it. */
+static char *program_of(uint32_t pid)
+{
+	char *path = torsh_need_text("/proc/%" PRIu32 "/cmdline", pid), *line = NULL, *slash;
+	FILE *words = fopen(path, "re");
+	size_t n_room = 0;
+
+	if (!words || getdelim(&line, &n_room, '\0', words) <= 0) {
+		free(line);
+		line = torsh_need_text("?");
+	}
+	if (words)
+		fclose(words);
+	free(path);
+	slash = strrchr(line, '/');
+	if (slash && slash[1])
+		memmove(line, slash + 1, strlen(slash));
+	return line;
+}
+
+static void add_dormant(struct live_dormant_list *list, uint32_t pid)
+{
+	struct dormant_page *page = map_page(pid, false);
+
+	if (!page)
+		return;
+	/* Once it has started it is in a session. */
+	if (state_of(page) < DORMANT_STARTED) {
+		list->items = torsh_array_reserve(list->items, list->n, &list->n_room,
+						  sizeof(*list->items));
+		list->items[list->n++] = (struct live_dormant){
+			.pid = pid,
+			.program = program_of(pid),
+			.is_armed = atomic_load_explicit(&page->pause, memory_order_relaxed) ==
+				    DORMANT_ARMED,
+		};
+	}
+	munmap(page, DORMANT_BYTES);
+}
+
+static int compare_dormant(const void *a, const void *b)
+{
+	const struct live_dormant *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+void torsh_live_dormant_look(struct live_dormant_list *list)
+{
+	DIR *directory = opendir("/proc");
+	struct dirent *entry;
+
+	*list = (struct live_dormant_list){0};
+	while (directory && (entry = readdir(directory))) {
+		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (pid)
+			add_dormant(list, pid);
+	}
+	if (directory)
+		closedir(directory);
+	if (list->n)
+		qsort(list->items, list->n, sizeof(*list->items), compare_dormant);
+}
+
+void torsh_live_dormant_free(struct live_dormant_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->items[i].program);
+	free(list->items);
+	*list = (struct live_dormant_list){0};
 }

@@ -89,6 +89,27 @@ struct live_armed {
  */
 int torsh_live_arm(uint32_t pid, struct live_armed *armed);
 
+/* The session of a process has ended by REQUEST_STOP: torsh_live_arm arms it anew. */
+void torsh_live_rest(uint32_t pid);
+
+/* A process that is not recorded until it is armed. */
+struct live_dormant {
+	uint32_t pid;
+	char *program;
+	bool is_armed; /* it starts with its next call */
+};
+
+struct live_dormant_list {
+	struct live_dormant *items; /* by pid */
+	size_t n, n_room;
+};
+
+/* Find the dormant processes of this user. torsh_live_dormant_free frees them. */
+void torsh_live_dormant_look(struct live_dormant_list *list);
+
+/* Free them. */
+void torsh_live_dormant_free(struct live_dormant_list *list);
+
 /*
  * Write the snapshot that an answer to REQUEST_SNAPSHOT holds to fd, an empty file: a whole
  * recording, of a session that began at start_realtime_ns. Single events of a full recording are

@@ -5,8 +5,9 @@
 
 MAN := $(BUILD)/man
 GENERATE := tools/man/generate
-# The pages of the commands, of those for ranks and for sessions, and of topics.
-MAN_PAGES := $(addprefix $(MAN)/,$(notdir $(wildcard tools/man/*.1 tools/man/ranks/*.1 tools/man/session/*.1 tools/man/topics/*.[57])))
+# The pages of the commands, of those for briefs, ranks and sessions, and of topics.
+MAN_FOLDERS := tools/man tools/man/briefs tools/man/ranks tools/man/session tools/man/topics
+MAN_PAGES := $(addprefix $(MAN)/,$(notdir $(wildcard $(addsuffix /*.[157],$(MAN_FOLDERS)))))
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 
 man: $(MAN_PAGES) $(COMPLETIONS) ## build the manual pages and the shell completions into build/man and build/completions
@@ -16,14 +17,11 @@ $(MAN)/tables: $(GENERATE)/tables $(BUILD)/torsh agent/process/variables.def age
 	@$< $(BUILD)/torsh $(CC) >$@
 
 make_page = $(call say,man,$@)LC_ALL=C awk -v version=$(VERSION) -f $(GENERATE)/page.awk $(MAN)/tables $< >$@
-$(MAN)/%: tools/man/% $(MAN)/tables $(GENERATE)/page.awk
-	$(make_page)
-$(MAN)/%: tools/man/ranks/% $(MAN)/tables $(GENERATE)/page.awk
-	$(make_page)
-$(MAN)/%: tools/man/session/% $(MAN)/tables $(GENERATE)/page.awk
-	$(make_page)
-$(MAN)/%: tools/man/topics/% $(MAN)/tables $(GENERATE)/page.awk
-	$(make_page)
+define pages_of
+$(MAN)/%: $(1)/% $(MAN)/tables $(GENERATE)/page.awk
+	$$(make_page)
+endef
+$(foreach folder,$(MAN_FOLDERS),$(eval $(call pages_of,$(folder))))
 
 $(BUILD)/completions/%: $(MAN)/tables $(GENERATE)/completions.awk
 	@mkdir -p $(@D)

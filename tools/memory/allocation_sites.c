@@ -272,25 +272,36 @@ static int compare_named(const struct allocation_site *one, const struct allocat
 	return rc;
 }
 
+/* Get the frames of a site, innermost first, or its first `depth`. Returns their number. */
+static size_t list_frames(const struct allocation_site *site, struct symbols *symbols, size_t depth,
+			  const struct frame **out)
+{
+	const struct recorded_tables *tables = site->process->tables;
+	size_t n = 0;
+
+	for (uint32_t stack = site->stack; stack && stack < tables->n_stacks;
+	     stack = tables->stacks[stack].parent) {
+		const struct frames *frames = torsh_symbols_frames(symbols, site->process,
+								   tables->stacks[stack].address);
+
+		for (size_t i = 0; i < frames->n; i++, n++) {
+			if (depth && n == depth)
+				return n;
+			if (out)
+				out[n] = &frames->frames[i];
+		}
+	}
+	return n;
+}
+
+/* There may be a million sites: none has more room than it needs. */
 static void name_holder(struct allocation_site *site, struct symbols *symbols, size_t depth)
 {
-	size_t n_room = 0;
-	uint32_t stack = site->stack;
-
-	while (stack && stack < site->process->tables->n_stacks) {
-		const struct recorded_stack *node = &site->process->tables->stacks[stack];
-		const struct frames *frames =
-			torsh_symbols_frames(symbols, site->process, node->address);
-
-		for (size_t i = 0; i < frames->n; i++) {
-			if (depth && site->n_frames == depth)
-				return;
-			site->frames = torsh_array_reserve(site->frames, site->n_frames, &n_room,
-							   sizeof(*site->frames));
-			site->frames[site->n_frames++] = &frames->frames[i];
-		}
-		stack = node->parent;
-	}
+	site->n_frames = list_frames(site, symbols, depth, NULL);
+	if (!site->n_frames)
+		return;
+	site->frames = torsh_need_items(NULL, 0, site->n_frames, sizeof(*site->frames));
+	list_frames(site, symbols, depth, site->frames);
 }
 
 void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first)

@@ -83,6 +83,9 @@ void torsh_sites_add(struct allocation_sites *sites, const struct allocation_sit
 /* Likewise, for a site with its scope already set. */
 void torsh_sites_put(struct allocation_sites *sites, const struct allocation_site *site);
 
+/* Look up the scope of a site's allocations. */
+void torsh_sites_find_scope(struct allocation_site *site);
+
 /* Call each for all sites of a process, one after the other: they need no memory. */
 void torsh_sites_each(const struct recorded_process *process, enum sites_of what,
 		      void (*each)(const struct allocation_site *site, void *context),

@@ -9,22 +9,36 @@
 
 #include "tools/memory/allocation_sites.h"
 
-/* A row of the totals, with what decides most often. */
-struct peak_row {
+/* A row of the recording, with what decides most often. */
+struct site_row {
 	uint32_t row;
 	uint32_t few_blocks : 31; /* the highest number stands for more, too */
 	uint32_t has_steps : 1;
+};
+
+/* How rows of a process become sites. */
+struct site_row_kind {
+	struct allocation_site (*site)(const struct recorded_process *process, size_t row);
+	uint32_t (*stack)(const struct recorded_process *process, size_t row); /* of that site */
 };
 
 struct site_reader {
 	size_t n;
 	const struct allocation_site *sites; /* NULL: they are rows */
 	const struct recorded_process *process;
-	struct peak_row *rows; /* in the totals of the process */
+	const struct site_row_kind *kind;
+	struct site_row *rows;
 };
 
 /* Read the n sites of a list, which stays the caller's. */
 struct site_reader torsh_site_reader_of(const struct allocation_site *sites, size_t n);
+
+/*
+ * Read the sites of rows below n_rows that are not empty. kind outlives the reader; the caller ends
+ * it.
+ */
+struct site_reader torsh_site_reader_of_rows(const struct recorded_process *process,
+					     const struct site_row_kind *kind, size_t n_rows);
 
 /* Read the sites of a process at its peak, as SITES_PEAK. The caller ends it. */
 struct site_reader torsh_site_reader_at_peak(const struct recorded_process *process);

@@ -25,17 +25,23 @@ static void give(const struct taker *taker, const struct allocation_site *site)
 		taker->each(site, taker->context);
 }
 
+void torsh_sites_find_scope(struct allocation_site *site)
+{
+	struct recorded_total total;
+
+	torsh_totals_find(&site->process->totals, site->stack, &total);
+	site->operator= total.operator;
+	site->module = total.module;
+}
+
 /* Give a site with the scope of its stack. */
 static void give_scoped(const struct taker *taker, const struct allocation_site *site)
 {
 	struct allocation_site scoped = *site;
-	struct recorded_total total;
 
 	if (!site->blocks && !site->bytes)
 		return;
-	torsh_totals_find(&site->process->totals, site->stack, &total);
-	scoped.operator= total.operator;
-	scoped.module = total.module;
+	torsh_sites_find_scope(&scoped);
 	taker->each(&scoped, taker->context);
 }
 

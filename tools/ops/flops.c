@@ -93,6 +93,27 @@ static bool formula_linear(const struct inputs *inputs, uint64_t factor, struct 
 				  weight->n_dims > 1 ? dim(weight, 0) : 1));
 }
 
+/* mkl::_mkl_linear: the packed weights have no sizes to read; the weights as they were follow. */
+static bool formula_mkl_linear(const struct inputs *inputs, uint64_t factor, struct flops *flops)
+{
+	const struct input *x = tensor_at(inputs, 0, 1), *weight = tensor_at(inputs, 2, 2);
+
+	if (!x || !weight || dim(weight, 1) != dim(x, x->n_dims - 1))
+		return false;
+	return count(flops, times(times(2 * factor, torsh_input_elements(x)), dim(weight, 0)));
+}
+
+/* Weights that oneDNN packed have no sizes to read: the bias, if there is one, has the results'. */
+static bool formula_packed_linear(const struct inputs *inputs, uint64_t factor, struct flops *flops)
+{
+	const struct input *x = tensor_at(inputs, 0, 1), *bias = tensor_at(inputs, 2, 1);
+
+	if (formula_linear(inputs, factor, flops))
+		return true;
+	return x && bias && bias->n_dims == 1 &&
+	       count(flops, times(times(2 * factor, torsh_input_elements(x)), dim(bias, 0)));
+}
+
 static bool formula_mv_0(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	const struct input *matrix = tensor_at(inputs, 0, 2);
@@ -421,6 +442,14 @@ static const struct row *find_operator(const char *name, bool *is_list)
 		       : NULL;
 }
 
+/* Returns whether the name is the row's with an underscore behind it. */
+static bool is_in_place(const char *name, const struct row *row)
+{
+	size_t n = strlen(name), n_row = strlen(row->name);
+
+	return name[n - 1] == '_' && row->name[n_row - 1] != '_';
+}
+
 /* Returns whether the operator works on something other than numbers in tensors. */
 static bool is_of_no_numbers(const char *name)
 {
@@ -452,6 +481,52 @@ static bool has_no_data(const struct inputs *inputs)
 	return false;
 }
 
+static bool is_elsewhere(const struct inputs *inputs)
+{
+	for (uint32_t i = 0; i < inputs->n_items; i++) {
+		if (inputs->items[i].kind == INPUT_TENSOR && inputs->items[i].is_elsewhere)
+			return true;
+	}
+	return false;
+}
+
+/* Get a number of the name, and go behind it. */
+static bool read_size(const char **at, char mark, uint64_t *size)
+{
+	*size = 0;
+	if (*(*at)++ != mark || **at < '0' || **at > '9')
+		return false;
+	while (**at >= '0' && **at <= '9')
+		*size = plus(times(*size, 10), (uint64_t)(*(*at)++ - '0'));
+	return true;
+}
+
+/*
+ * Inductor's C++ template of a product, in a model compiled with
+ * TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1, has its sizes in its name:
+ * "graph_0_gemm_m16n64k32_kernel". For aten::bmm there is such a call for each matrix.
+ */
+static bool count_template(const char *name, struct flops *flops)
+{
+	static const char graph[] = "graph_", gemm[] = "gemm_";
+	uint64_t m, n, k;
+
+	if (strncmp(name, graph, sizeof(graph) - 1) == 0) {
+		name += sizeof(graph) - 1;
+		name += strspn(name, "0123456789");
+		if (*name++ != '_')
+			return false;
+	}
+	if (strncmp(name, gemm, sizeof(gemm) - 1) != 0)
+		return false;
+	name += sizeof(gemm) - 1;
+	if (!read_size(&name, 'm', &m) || !read_size(&name, 'n', &n) ||
+	    !read_size(&name, 'k', &k) || *name != '_')
+		return false;
+	flops->status = FLOPS_COUNTED;
+	return count(flops, times(times(2, m), times(n, k)));
+}
+
 struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 {
 	static const char *const spaces[] = {"aten::", "mkldnn::", "mkl::", "prims::"};
@@ -463,6 +538,8 @@ struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 		flops.status = has_no_data(inputs) ? FLOPS_NO_DATA : FLOPS_NONE;
 		return flops;
 	}
+	if (count_template(name, &flops))
+		return flops;
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces) && !row; i++) {
 		if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
 			row = find_operator(name + strlen(spaces[i]), &is_list);
@@ -477,9 +554,11 @@ struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 		flops.status = FLOPS_NONE;
 	else if ((is_list ? formula_list : row->formula)(inputs, row->factor, &flops))
 		flops.status = FLOPS_COUNTED;
-	if (!row->is_in_counter || flops.status != FLOPS_COUNTED)
+	/* In place it is another operator to FlopCounterMode, without a formula. */
+	if (!row->is_in_counter || is_in_place(name, row) || flops.status != FLOPS_COUNTED)
 		flops.counter = 0;
 	if (flops.status != FLOPS_COUNTED)
 		flops.all = 0;
+	flops.is_elsewhere = is_elsewhere(inputs);
 	return flops;
 }

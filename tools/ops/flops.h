@@ -30,6 +30,7 @@ struct flops {
 	/* FlopCounterMode's number for it; 0: FlopCounterMode doesn't have the operator */
 	uint64_t counter;
 	uint64_t all;
+	bool is_elsewhere; /* a tensor is on a device */
 };
 
 /* Compute the FLOPs. name: "aten::mm". inputs: those of this call. Sums saturate at UINT64_MAX. */

@@ -110,6 +110,38 @@ static bool is_made_of_others(const struct span *span)
 	       span->is_traced || (span->n_inner && !strstr(torsh_span_name(span), "::"));
 }
 
+/*
+ * FlopCounterMode sees operators that are called above the dispatcher: these call others below it,
+ * whose products it does not count.
+ */
+static bool is_opaque(const char *name)
+{
+	static const char *const names[] = {
+		"aten::_trilinear",
+		"aten::_native_multi_head_attention",
+		"aten::_transformer_encoder_layer_fwd",
+		"aten::_euclidean_dist",
+		"aten::affine_grid_generator",
+		"aten::linalg_matrix_exp",
+		"aten::linalg_pinv",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_in_opaque(const struct span *span)
+{
+	const struct span *outer = torsh_span_outer_operator(span);
+
+	while (outer && !is_opaque(torsh_span_name(outer)))
+		outer = torsh_span_outer_operator(outer);
+	return outer;
+}
+
 struct flops torsh_flops_book_end(struct flops_book *book, struct span *span)
 {
 	const struct span *outer = torsh_span_outer_operator(span);
@@ -125,7 +157,10 @@ struct flops torsh_flops_book_end(struct flops_book *book, struct span *span)
 	else if (flops.status != FLOPS_COUNTED || span->is_traced ||
 		 (flops.place == FLOPS_AT_LEAF && span->has_counted))
 		flops = (struct flops){.status = FLOPS_NONE};
-	else
+	else {
+		if (flops.counter && is_in_opaque(span))
+			flops.counter = 0;
 		add_flops(span, &flops);
+	}
 	return flops;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/ops/library_flops.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "tools/ops/library_shapes.h"
 #include "tools/recording/timeline.h"
 
 /* Sums have no fractions, but their terms have sixths: six times all counts. */
@@ -219,6 +221,26 @@ static struct counts unmqr(const struct sizes *s)
 			       12 * n * m * k - 6 * m * k * k + 6 * m * k};
 }
 
+/* ---- transforms ------------------------------------------------------------------------------ */
+
+static struct counts transform(const struct sizes *s, double factor)
+{
+	double n = (double)s->n, flops = n > 1 ? factor * n * log2(n) : 0;
+
+	/* Rounded before six times is taken: of a batch each counts alike. */
+	return sixfold((__int128)(flops + 0.5), 0);
+}
+
+static struct counts fft_complex(const struct sizes *s)
+{
+	return transform(s, 5);
+}
+
+static struct counts fft_real(const struct sizes *s)
+{
+	return transform(s, 2.5);
+}
+
 /* ---- routines -------------------------------------------------------------------------------- */
 
 static const struct {
@@ -250,12 +272,50 @@ static const struct {
 	{"gemm_batch", gemm}, {"gemm_batch_strided", gemm},
 };
 
+/* Of other libraries, whose routines have no letter. */
+static const struct {
+	const char *name;
+	formula *count;
+} others[] = {
+	{"fft_c2c", fft_complex},
+	{"fft_r2c", fft_real},
+	{"fft_c2r", fft_real},
+	{"fft_r2r", fft_real},
+	{"matmul", gemm},
+	{"inner_product", gemm},
+	{"convolution", gemm},
+	{"deconvolution", gemm},
+	{"gemmEx", gemm},
+	{"gemmBatchedEx", gemm},
+	{"gemmStridedBatchedEx", gemm},
+};
+
 static formula *formula_of(const char *routine)
 {
-	for (size_t i = 0; routine && *routine && i < sizeof(formulas) / sizeof(*formulas); i++)
+	if (!routine || !*routine)
+		return NULL;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(others[i].name, routine))
+			return others[i].count;
+	for (size_t i = 0; i < sizeof(formulas) / sizeof(*formulas); i++)
 		if (!strcmp(formulas[i].name, routine + 1))
 			return formulas[i].count;
 	return NULL;
+}
+
+/* Why a call has no formula. */
+static const char *reason_of(const char *routine)
+{
+	static const char *const no_arithmetic[] = {"reorder", "shuffle", "concat", "fft_plan"};
+
+	for (size_t i = 0; i < sizeof(no_arithmetic) / sizeof(*no_arithmetic); i++)
+		if (routine && !strcmp(no_arithmetic[i], routine))
+			return "it computes nothing of the result";
+	if (routine && !strcmp(routine, "graph"))
+		return "the library doesn't say what the graph consists of";
+	if (routine && !strcmp(routine, "fft"))
+		return "its plan was made before the recording, or is one of too many";
+	return "its work depends on the data, or isn't known";
 }
 
 /* A size that a formula needs is missing. */
@@ -282,7 +342,7 @@ const char *torsh_library_flops(const struct recorded_library_call *call, uint64
 				    .n = size_of(call->n),
 				    .k = size_of(call->k),
 				    .is_left = (call->letters & 0xff) == 'L'};
-	bool is_complex = call->type == 'c' || call->type == 'z';
+	bool is_complex = call->type == 'c' || call->type == 'z' || call->type == 'k';
 	formula *count = formula_of(call->routine);
 	struct counts counts;
 	__int128 all;
@@ -291,10 +351,11 @@ const char *torsh_library_flops(const struct recorded_library_call *call, uint64
 	if (call->is_rest)
 		return "the program used too many different sizes to store them all";
 	if (!count)
-		return "its work depends on the data";
+		return reason_of(call->routine);
 	if (lacks(call, count))
 		return "its sizes are not valid, or are not the same for the whole batch";
 	counts = count(&sizes);
+	is_complex = is_complex && count != fft_complex;
 	all = is_complex ? 6 * counts.multiplications + 2 * counts.additions
 			 : counts.multiplications + counts.additions;
 	all = all / 6 * (call->batch ? size_of(call->batch) : 1);
@@ -306,7 +367,7 @@ const char *torsh_library_flops(const struct recorded_library_call *call, uint64
 struct recorded_library_call torsh_library_call_of(const struct recorded_process *process,
 						   const struct event_library_call *event)
 {
-	return (struct recorded_library_call){
+	struct recorded_library_call call = {
 		.name = torsh_timeline_label(process, event->name),
 		.routine = torsh_timeline_label(process, event->routine),
 		.library = torsh_timeline_label(process, event->library),
@@ -316,24 +377,26 @@ struct recorded_library_call torsh_library_call_of(const struct recorded_process
 		.batch = event->batch,
 		.type = event->type,
 		.letters = event->letters,
+		.shape = torsh_timeline_label(process, event->shape),
+		.details = torsh_timeline_label(process, event->details),
 		.calls = 1,
 		.total_ns = event->duration_ns,
 		.min_ns = event->duration_ns,
 		.max_ns = event->duration_ns,
 	};
+
+	torsh_library_set_sizes(&call);
+	return call;
 }
 
 const char *torsh_library_type(uint32_t type)
 {
 	switch (type) {
-	case 's':
-		return "float32";
-	case 'd':
-		return "float64";
-	case 'c':
-		return "complex64";
-	case 'z':
-		return "complex128";
+#define LIBRARY_TYPE(letter, name) \
+	case letter:               \
+		return name;
+#include "agent/wire/library_types.def"
+#undef LIBRARY_TYPE
 	default:
 		return NULL;
 	}

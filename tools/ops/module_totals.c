@@ -134,6 +134,26 @@ static void add_row(void *context, const struct device_activity *activity)
 	add_share(adder, activity->process, activity->cause.modules, &share);
 }
 
+static void see_counts(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct enclosing_spans *around)
+{
+	struct adder *adder = context;
+	const struct module_chain *modules = torsh_enclosing_modules(around), *at = modules;
+
+	/* Outside of modules only operators count. */
+	if (!torsh_cpu_counts_are_in(&event->event) || (!modules && !around->in_operator) ||
+	    !torsh_prepass_has(adder->prepass, process, event->at_ns))
+		return;
+	torsh_cpu_counts_take(&total_of(adder, process, at ? at->module : 0)->counts,
+			      &event->event);
+	do {
+		struct module_total *total = total_of(adder, process, at ? at->module : 0);
+
+		if (!at || !is_again(adder, process, modules, at))
+			torsh_cpu_counts_take(&total->whole_counts, &event->event);
+	} while (at && (at = at->outer));
+}
+
 static void see_end(void *context, struct span *span)
 {
 	struct adder *adder = context;
@@ -170,8 +190,11 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 				 struct recorded_process *const *processes, size_t n_processes,
 				 const struct prepass *prepass)
 {
-	static const struct span_visitor visitor = {
-		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct span_visitor visitor = {.begin = see_begin,
+						    .end = see_end,
+						    .event = see_event,
+						    .launch = see_launch,
+						    .sample = see_counts};
 	static const struct device_visitor devices = {.activity = add_row};
 	struct adder adder = {
 		.totals = totals, .prepass = prepass, .book = torsh_flops_book_create(recording)};

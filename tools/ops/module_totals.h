@@ -22,6 +22,11 @@ struct module_total {
 	uint64_t whole_backward_ns;
 	uint64_t whole_flops, whole_flops_all;
 	uint64_t whole_device_ns;
+	/*
+	 * Of the CPU, on the threads that ran them and their backward; whole_counts: with the
+	 * modules called within it.
+	 */
+	struct cpu_counts counts, whole_counts;
 };
 
 struct module_totals {

@@ -237,6 +237,7 @@ static void add_span(struct collector *collector, struct process_keys *keys, str
 	total->max_ns = duration_ns > total->max_ns ? duration_ns : total->max_ns;
 	torsh_histogram_add(&total->durations, duration_ns);
 	total->self_device_ns += span->self_device_ns;
+	torsh_cpu_counts_add(&total->self_counts, &span->self_counts);
 	total->self_allocated_bytes += span->self_allocated_bytes;
 	total->self_freed_bytes += span->self_freed_bytes;
 	total->self_flops += own->counter;
@@ -247,10 +248,13 @@ static void add_span(struct collector *collector, struct process_keys *keys, str
 	collector->operators->self_device_ns += span->self_device_ns;
 	collector->operators->flops += own->counter;
 	collector->operators->flops_all += own->all;
+	collector->operators->has_elsewhere =
+		collector->operators->has_elsewhere || (own->all && own->is_elsewhere);
 	if (is_inside)
 		return;
 	total->cpu_ns += duration_ns;
 	total->device_ns += span->device_ns;
+	torsh_cpu_counts_add(&total->counts, &span->counts);
 	total->allocated_bytes += span->allocated_bytes;
 	total->freed_bytes += span->freed_bytes;
 	total->flops += span->flops;
@@ -306,6 +310,7 @@ static void merge_nested(struct collector *collector, struct span *span, struct 
 	span->own = NULL;
 	span->inner_ns = nested->span.inner_ns;
 	span->self_device_ns += nested->span.self_device_ns;
+	torsh_cpu_counts_add(&span->self_counts, &nested->span.self_counts);
 	span->self_allocated_bytes += nested->span.self_allocated_bytes;
 	span->self_freed_bytes += nested->span.self_freed_bytes;
 	own->counter += nested->own.counter;
@@ -434,6 +439,10 @@ static void see_event(void *context, const struct recorded_process *process,
 				 &event->event.process_group);
 	if (event->event.id >= EVENT_LAUNCH)
 		see_device_event(collector, process, &event->event, innermost);
+	if (innermost && torsh_cpu_counts_are_in(&event->event)) {
+		torsh_cpu_counts_take(&innermost->counts, &event->event);
+		torsh_cpu_counts_take(&innermost->self_counts, &event->event);
+	}
 	if (event->event.id != EVENT_TENSOR || !innermost)
 		return;
 	if (tensor->is_free) {

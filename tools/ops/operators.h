@@ -46,6 +46,7 @@ struct operator_total {
 	uint64_t cpu_ns;
 	uint64_t self_cpu_ns;
 	uint64_t device_ns, self_device_ns; /* of kernels, copies and memsets that they launched */
+	struct cpu_counts counts, self_counts; /* of the CPU, on the threads that ran them */
 	uint64_t min_ns, max_ns;
 	uint64_t allocated_bytes, freed_bytes, self_allocated_bytes, self_freed_bytes;
 	uint64_t flops, flops_all; /* if has_flops: of these spans; with inner ones */
@@ -71,6 +72,7 @@ struct operators {
 	bool has_devices; /* the devices of some process were recorded */
 	bool has_flops; /* FLOPs were requested */
 	uint64_t flops, flops_all;
+	bool has_elsewhere; /* some of them on tensors of a device */
 	struct process_groups groups; /* that inputs refer to */
 	uint64_t calls_without_inputs; /* calls with unknown FLOPs */
 };

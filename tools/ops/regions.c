@@ -274,6 +274,17 @@ static void end(struct walk *walk)
 	map_remove(started, entry);
 }
 
+static void see_deferred(struct walk *walk)
+{
+	const struct event_deferred *deferred = &walk->event->event.deferred;
+	const struct said said = {deferred->is_mark ? REGION_MARK : REGION_RANGE, deferred->name,
+				  deferred->domain, deferred->category, deferred->source};
+	size_t region = find_region(walk, &said);
+
+	/* A mark is a span without a length, of which only the number is read. */
+	add_span(walk, region, deferred->begin, deferred->begin + deferred->duration_ns);
+}
+
 static void mark(struct walk *walk)
 {
 	const struct event_mark *mark = &walk->event->event.mark;
@@ -347,6 +358,9 @@ static bool source_of(const struct event *event, uint32_t *source)
 	case EVENT_MARK:
 		*source = event->mark.source;
 		return true;
+	case EVENT_DEFERRED:
+		*source = event->deferred.source;
+		return true;
 	case EVENT_VALUE:
 		*source = event->value.source;
 		return true;
@@ -391,6 +405,9 @@ static int visit(void *context, const struct recorded_process *process,
 		break;
 	case EVENT_MARK:
 		mark(walk);
+		break;
+	case EVENT_DEFERRED:
+		see_deferred(walk);
 		break;
 	case EVENT_VALUE:
 		value(walk);

@@ -65,6 +65,16 @@ static void enter_steps(struct adder *adder, uint64_t at_ns)
 			adder->held_bytes > 0 ? (uint64_t)adder->held_bytes : 0;
 }
 
+/* What came before: a step may begin or end then. */
+static void add_counts(struct adder *adder, const struct timeline_event *event)
+{
+	uint64_t before_ns = event->at_ns - (event->at_ns > 0);
+	size_t step = torsh_steps_of(adder->steps, before_ns, event->thread);
+
+	if (step != STEP_NONE)
+		torsh_cpu_counts_take(&adder->totals[step].counts, &event->event);
+}
+
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
@@ -74,6 +84,8 @@ static void see_event(void *context, const struct recorded_process *process,
 
 	(void)innermost;
 	torsh_device_join_event(adder->join, process, &event->event);
+	if (torsh_cpu_counts_are_in(&event->event))
+		add_counts(adder, event);
 	if (event->event.id != EVENT_TENSOR)
 		return;
 	enter_steps(adder, event->at_ns);

@@ -16,6 +16,7 @@ struct step_total {
 	 * spans around the launch.
 	 */
 	uint64_t device_ns, phase_device_ns[N_PHASES];
+	struct cpu_counts counts; /* of the CPU, of all threads */
 };
 
 /* One device's part of a step. */

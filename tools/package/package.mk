@@ -7,7 +7,7 @@ DIST ?= dist
 # The folder of the installed command and writer: the wheel has its own.
 BINARIES ?= $(BUILD)
 INSTALLED := "$(DESTDIR)$(PREFIX)"
-PYTHON_MODULES := $(call files_below,tools/python,.py .pyi .typed .md)
+PYTHON_MODULES := $(call files_below,tools/python,.py .pyi .typed .md) $(wildcard tools/python/torsh/assistant/plugin/.claude-plugin/*.json)
 
 # MODE:SOURCE:PLACE of all installed files; places are below PREFIX.
 INSTALLS = 755:$(BINARIES)/torsh:bin/torsh \

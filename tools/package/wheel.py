@@ -29,6 +29,8 @@ Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
 Requires-Python: >=3.8
+Provides-Extra: assistant
+Requires-Dist: mcp>=2; extra == "assistant"
 Provides-Extra: parquet
 Requires-Dist: pyarrow>=12; extra == "parquet"
 Provides-Extra: pytest

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/store/chunk_members.h"
 #include "tools/store/recording_format.h"
 
 #define PROCESSES_MAX (1u << 20) /* a file with more is rejected as damaged */
@@ -275,7 +276,23 @@ static void load_thread_stack(struct recording *recording, const Torsh__ThreadSt
 		recording->n_bad_rows++;
 }
 
+static void load_packed(struct recording *recording, const struct packed_messages *packed,
+			uint32_t member,
+			void (*load)(struct recording *recording, const struct packed_message *row))
+{
+	for (size_t i = 0; i < packed->n; i++) {
+		if (packed->items[i].member == member)
+			load(recording, &packed->items[i]);
+	}
+}
+
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
+{
+	return torsh_recording_load_packed(recording, chunk, &(struct packed_messages){0});
+}
+
+int torsh_recording_load_packed(struct recording *recording, const Torsh__Chunk *chunk,
+				const struct packed_messages *packed)
 {
 	int rc = chunk->session ? load_session(recording, chunk->session) : 0;
 
@@ -292,7 +309,9 @@ int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 	LOAD_ALL(addresses, torsh_load_addresses)
 	LOAD_ALL(symbols, torsh_load_symbols)
 	LOAD_ALL(stacks, torsh_load_stacks)
+	load_packed(recording, packed, CHUNK_FIELD_STACKS, torsh_load_packed_stacks);
 	LOAD_ALL(stack_totals, torsh_load_totals)
+	load_packed(recording, packed, CHUNK_FIELD_STACK_TOTALS, torsh_load_packed_totals);
 	LOAD_ALL(heap, torsh_load_heap)
 	LOAD_ALL(live, torsh_load_live)
 	LOAD_ALL(verdicts, torsh_load_verdicts)
@@ -301,6 +320,8 @@ int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 	LOAD_ALL(device_use, torsh_load_device_use)
 	LOAD_ALL(waits, torsh_load_waits)
 	LOAD_ALL(shorter_waits, torsh_load_shorter_waits)
+	LOAD_ALL(tasks, torsh_load_tasks)
+	LOAD_ALL(task_names, torsh_load_task_names)
 	LOAD_ALL(library_calls, torsh_load_library_calls)
 	LOAD_ALL(growth, torsh_load_growth)
 	LOAD_ALL(mappings, torsh_load_mappings)
@@ -308,6 +329,8 @@ int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 	LOAD_ALL(window_peak, torsh_load_window_peak)
 	LOAD_ALL(threads, torsh_load_threads)
 	LOAD_ALL(series, torsh_load_series)
+	LOAD_ALL(cpu_time, torsh_load_cpu_time)
+	LOAD_ALL(cpu_supply, torsh_load_cpu_supply)
 	LOAD_ALL(joint, torsh_load_joint)
 	LOAD_ALL(clock_peer, load_clock_peer)
 	LOAD_ALL(clock_exchanges, load_exchanges)

@@ -141,6 +141,75 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 	}
 }
 
+/* Returns whether all values of a column are 0, which is one byte for each. */
+static bool is_zero(const struct packed_column *column)
+{
+	return !column->n || (!column->at[0] && !memcmp(column->at, column->at + 1, column->n - 1));
+}
+
+/*
+ * Get the columns of StackTotals in the order of torsh_totals_pack, and as bits those that have
+ * values. Returns false if columns of the n rows are missing.
+ */
+static bool total_columns(const struct packed_message *row, size_t n,
+			  struct packed_column columns[TOTAL_NUMBERS], uint32_t *present)
+{
+	static const uint8_t fields[TOTAL_NUMBERS] = {3, 4,  8,  9,  10, 11, 7, 5,
+						      6, 13, 14, 15, 16, 17, 18};
+	size_t n_needed = 9;
+
+	*present = 0;
+	for (size_t i = 0; i < TOTAL_NUMBERS; i++) {
+		columns[i] = row->columns[fields[i]];
+		if (i < n_needed && columns[i].n != n)
+			return false;
+		*present |= is_zero(&columns[i]) ? 0 : UINT32_C(1) << i;
+	}
+	return true;
+}
+
+/* Get the stack that is encoded as its distance from the one before, or as it is. */
+static uint32_t next_stack(struct packed_column *column, uint32_t before, bool is_step)
+{
+	uint64_t value = torsh_packed_varint(&column->at);
+
+	return is_step ? before + (uint32_t)torsh_packed_signed((uint32_t)value) : (uint32_t)value;
+}
+
+/* As torsh_load_totals; torsh_delta_decode has the meaning of stack_step. */
+void torsh_load_packed_totals(struct recording *recording, const struct packed_message *row)
+{
+	enum { PROCESS = 1, STACK = 2, STACK_STEP = 12 };
+	struct recorded_process *process =
+		torsh_load_process_of(recording, (uint32_t)row->numbers[PROCESS]);
+	bool is_step = row->columns[STACK_STEP].n && !row->columns[STACK].n;
+	struct packed_column stacks = row->columns[is_step ? STACK_STEP : STACK];
+	struct packed_column columns[TOTAL_NUMBERS];
+	struct packed_total total;
+	uint32_t present;
+
+	if (!process)
+		return;
+	if (!total_columns(row, stacks.n, columns, &present)) {
+		recording->n_bad_rows++;
+		return;
+	}
+	total.stack = 0;
+	for (size_t i = 0; i < stacks.n; i++) {
+		struct recorded_totals *totals = &process->totals;
+
+		total.stack = next_stack(&stacks, total.stack, is_step);
+		torsh_totals_pack(&total, columns, present);
+		if (!can_have_row(recording, process, &totals->row_of, total.stack))
+			continue;
+		total.row = torsh_row_index_find(&totals->row_of, total.stack);
+		if (total.row == ROW_INDEX_NONE &&
+		    !torsh_load_can_walk(recording, process, total.stack))
+			continue;
+		recording->n_bad_rows += !torsh_totals_put_packed(totals, &total);
+	}
+}
+
 static void load_lifetimes(struct recording *recording, struct recorded_heap *heap,
 			   const Torsh__Heap *row)
 {

@@ -4,6 +4,7 @@
 #define TORSH_RECORDING_LOAD_PARTS_H
 
 #include "tools/recording/recording.h"
+#include "tools/store/packed_columns.h"
 
 /* A file with larger numbers is rejected: a few bytes of it could require huge tables. */
 #define STACKS_MAX (1u << 27)
@@ -70,8 +71,9 @@ void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *r
 /* Load a Symbols row. */
 void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row);
 
-/* Load a Stacks row. */
+/* Load a Stacks row, and a packed one. */
 void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row);
+void torsh_load_packed_stacks(struct recording *recording, const struct packed_message *row);
 
 /*
  * Returns the row of that stack, and creates it, with all but its stack zero, if it is new. NULL:
@@ -83,8 +85,9 @@ void *torsh_load_row(struct recording *recording, const struct recorded_process 
 /* Remove all rows. */
 void torsh_load_clear_rows(struct recorded_rows *rows);
 
-/* Load a StackTotals row. */
+/* Load a StackTotals row, and a packed one. */
 void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *row);
+void torsh_load_packed_totals(struct recording *recording, const struct packed_message *row);
 
 /* Load a Heap row. */
 void torsh_load_heap(struct recording *recording, const Torsh__Heap *row);
@@ -120,6 +123,14 @@ void torsh_load_shorter_waits(struct recording *recording, const Torsh__ShorterW
 
 /* Free what was loaded. */
 void torsh_load_forget_waits(struct recorded_waits *waits);
+
+/* Load a Tasks row, and a TaskNames row. */
+void torsh_load_tasks(struct recording *recording, const Torsh__Tasks *row);
+void torsh_load_task_names(struct recording *recording, const Torsh__TaskNames *row);
+
+/* Free what was loaded. */
+void torsh_load_forget_tasks(struct recorded_tasks *tasks);
+
 /* Load a LibraryCalls row, and free what was loaded. */
 void torsh_load_library_calls(struct recording *recording, const Torsh__LibraryCalls *row);
 void torsh_load_forget_library(struct recorded_library *library);
@@ -136,6 +147,12 @@ void torsh_load_window_peak(struct recording *recording, const Torsh__WindowPeak
 
 /* Load a Threads row. */
 void torsh_load_threads(struct recording *recording, const Torsh__Threads *row);
+
+/* Load a CpuTime row. */
+void torsh_load_cpu_time(struct recording *recording, const Torsh__CpuTime *row);
+
+/* Load a CpuSupply row. */
+void torsh_load_cpu_supply(struct recording *recording, const Torsh__CpuSupply *row);
 
 /* Load a Series row. */
 void torsh_load_series(struct recording *recording, const Torsh__Series *row);

@@ -222,26 +222,56 @@ static void set_stack(struct recording *recording, struct recorded_process *proc
 			.parent = parent, .address = address, .depth = depth};
 }
 
+/* Returns true if the process's table can have n stacks from `first` on; then it has room. */
+static bool begin_stacks(struct recording *recording, struct recorded_process *process,
+			 uint32_t first, size_t n, size_t n_addresses)
+{
+	struct recorded_tables *tables = process->tables;
+	size_t end = (size_t)first + n;
+
+	if (!first || end > STACKS_MAX || n_addresses != n) {
+		recording->n_bad_rows++;
+		return false;
+	}
+	if (!torsh_load_can_reach(recording, tables->n_stacks, first, sizeof(*tables->stacks)))
+		return false;
+	tables->stacks = torsh_array_extend(tables->stacks, end, &tables->stacks_room,
+					    sizeof(*tables->stacks));
+	if (end > tables->n_stacks)
+		tables->n_stacks = end;
+	return true;
+}
+
 void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row)
 {
 	struct recorded_process *process = torsh_load_process_of(recording, row->process);
-	size_t n = row->n_parent, end = (size_t)row->first + n;
+	size_t n = row->n_parent;
 
-	if (!process || !n)
+	if (!process || !n || !begin_stacks(recording, process, row->first, n, row->n_address))
 		return;
-	if (!row->first || end > STACKS_MAX || row->n_address != n) {
-		recording->n_bad_rows++;
-		return;
-	}
-	if (!torsh_load_can_reach(recording, process->tables->n_stacks, row->first,
-				  sizeof(*process->tables->stacks)))
-		return;
-	process->tables->stacks =
-		torsh_array_extend(process->tables->stacks, end, &process->tables->stacks_room,
-				   sizeof(*process->tables->stacks));
-	if (end > process->tables->n_stacks)
-		process->tables->n_stacks = end;
 	for (size_t i = 0; i < n; i++)
 		set_stack(recording, process, row->first + (uint32_t)i, row->parent[i],
 			  row->address[i]);
+}
+
+/* As torsh_load_stacks; torsh_delta_decode has the meaning of parent_back. */
+void torsh_load_packed_stacks(struct recording *recording, const struct packed_message *row)
+{
+	enum { PROCESS = 1, FIRST = 2, PARENT = 3, ADDRESS = 4, PARENT_BACK = 5 };
+	struct recorded_process *process =
+		torsh_load_process_of(recording, (uint32_t)row->numbers[PROCESS]);
+	bool is_back = row->columns[PARENT_BACK].n && !row->columns[PARENT].n;
+	struct packed_column parents = row->columns[is_back ? PARENT_BACK : PARENT],
+			     addresses = row->columns[ADDRESS];
+	uint32_t first = (uint32_t)row->numbers[FIRST];
+	size_t n = parents.n;
+
+	if (!process || !n || !begin_stacks(recording, process, first, n, addresses.n))
+		return;
+	for (uint32_t stack = first; stack < first + n; stack++) {
+		uint32_t parent = (uint32_t)torsh_packed_varint(&parents.at);
+
+		set_stack(recording, process, stack, is_back ? stack - parent : parent,
+			  (uint32_t)torsh_packed_varint(&addresses.at));
+	}
 }

@@ -112,6 +112,8 @@ static uint32_t members_of(unsigned tables)
 	if (tables & RECORDING_USAGE)
 		members |= CHUNK_MEMBER(STACK_TOTALS) | CHUNK_MEMBER(LIVE) |
 			   CHUNK_MEMBER(VERDICTS) | CHUNK_MEMBER(JOINT) | CHUNK_MEMBER(GROWTH);
+	if (tables & RECORDING_VERDICTS)
+		members |= CHUNK_MEMBER(VERDICTS);
 	if (tables & RECORDING_MOMENTS)
 		members |= CHUNK_MEMBER(MOMENTS) | CHUNK_MEMBER(WINDOW_PEAK);
 	return members;
@@ -167,11 +169,12 @@ static int read_file(const struct request *request, struct recording **out, char
 	torsh_recording_leave_out(reader, members_of(request->without));
 	if (!request->with_replaced)
 		torsh_recording_leave_replaced(reader);
+	torsh_recording_keep_packed(reader);
 	recording = torsh_recording_new(path);
 	recording->size_bytes = torsh_recording_size(reader);
 	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
-		rc = torsh_recording_load(recording, chunk);
+		rc = torsh_recording_load_packed(recording, chunk, torsh_recording_packed(reader));
 		torsh__chunk__free_unpacked(chunk, NULL);
 		if (rc < 0)
 			break;

@@ -26,6 +26,7 @@ enum recording_table {
 	RECORDING_STACKS = 1,
 	RECORDING_USAGE = 2, /* by stack: totals, live blocks, growth, the session-wide peak */
 	RECORDING_MOMENTS = 4, /* usage by stack at other times than the peak and the end */
+	RECORDING_VERDICTS = 8, /* who kept what was live at the end; part of RECORDING_USAGE */
 };
 
 /*

@@ -90,6 +90,7 @@ static void destroy_process(struct recorded_process *process)
 	torsh_load_forget_accounts(process);
 	torsh_load_forget_census(&process->census);
 	torsh_load_forget_waits(&process->waits);
+	torsh_load_forget_tasks(&process->tasks);
 	torsh_load_forget_library(&process->library);
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);
@@ -106,6 +107,8 @@ static void destroy_process(struct recorded_process *process)
 		free(process->threads[i].name);
 	free(process->threads);
 	free(process->series);
+	free(process->cpu_time.points);
+	free(process->cpu_supply.points);
 	free(process);
 }
 

@@ -29,6 +29,7 @@
 #include "tools/recording/memory/recorded_verdict.h"
 #include "tools/recording/stacks/recorded_stacks.h"
 #include "tools/recording/totals.h"
+#include "tools/recording/tasks/recorded_tasks.h"
 #include "tools/recording/waits/recorded_waits.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
@@ -129,6 +130,18 @@ struct recorded_thread {
 struct recorded_sample {
 	uint64_t at_ns, heap_bytes, mapped_bytes, rss_bytes;
 };
+
+/* Two sums of a process until some moments; either may be unknown, and is 0 then. */
+struct recorded_sums {
+	struct recorded_sum_point {
+		uint64_t at_ns, sums[2];
+	} * points;
+	size_t n;
+	bool is_known[2];
+};
+
+enum { CPU_TIME_RAN, CPU_TIME_WAITED }; /* of its threads; waited: runnable, and did not run */
+enum { CPU_SUPPLY_THROTTLED, CPU_SUPPLY_STOLEN };
 
 struct recorded_counter {
 	char *name;
@@ -235,6 +248,7 @@ struct recorded_verdicts {
 };
 
 struct stack_views;
+struct packed_messages; /* of tools/store/chunk_members.h */
 
 /* A backward pass, up to the optimizer's call. */
 struct profile_pass {
@@ -345,6 +359,7 @@ struct recorded_process {
 	struct recorded_account accounts[N_RECORDED_ACCOUNTS];
 	struct recorded_census census;
 	struct recorded_waits waits;
+	struct recorded_tasks tasks;
 	struct recorded_library library; /* calls of BLAS and LAPACK */
 	char *account_problem; /* why there is no later account; NULL: none is known */
 	struct profile_steps steps;
@@ -362,6 +377,7 @@ struct recorded_process {
 	size_t n_threads, threads_room;
 	struct recorded_sample *series;
 	size_t n_series, series_room;
+	struct recorded_sums cpu_time, cpu_supply;
 };
 
 /* A time in which new blocks were not recorded. */
@@ -421,7 +437,14 @@ struct recording *torsh_recording_new(const char *path);
 /* Free the recording. */
 void torsh_recording_destroy(struct recording *recording);
 
-/* Load a chunk. Returns 0, or -EPROTO if the session's format is unknown. */
+/*
+ * Load a chunk, and what stayed packed of it. Returns 0, or -EPROTO if the session's format is
+ * unknown.
+ */
+int torsh_recording_load_packed(struct recording *recording, const Torsh__Chunk *chunk,
+				const struct packed_messages *packed);
+
+/* Load a chunk of which nothing stayed packed. */
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk);
 
 /* Returns the process with that number, or NULL. */

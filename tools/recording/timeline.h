@@ -26,8 +26,10 @@ int torsh_timeline_visit(const struct recording *recording, timeline_visit *visi
 static inline bool torsh_timeline_is_background(const struct event *event)
 {
 	return event->id == EVENT_FACT || event->id == EVENT_PYTHON_GC ||
-	       event->id == EVENT_THREAD_WAIT || event->id == EVENT_CPU_SAMPLE ||
-	       event->id == EVENT_CPU_SAMPLER;
+	       event->id == EVENT_OP_READ || event->id == EVENT_THREAD_WAIT ||
+	       event->id == EVENT_CPU_SAMPLE || event->id == EVENT_CPU_SAMPLER ||
+	       event->id == EVENT_CPU_COUNTER_MODE || event->id == EVENT_CPU_COUNTS ||
+	       event->id == EVENT_CPU_HARDWARE_COUNTS;
 }
 
 /* Returns the text of an event's label; NULL: none. */

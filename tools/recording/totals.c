@@ -12,7 +12,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-#define ROW_BYTES_MAX 256u /* of 22 numbers of at most 10 bytes each */
+#define VARINT_BYTES 10u
 
 /* By their bit in the set. Most rows have none of the rare ones, which come last. */
 #define COMMON_FIELDS(NUMBER, SIGNED) \
@@ -207,10 +207,9 @@ bool torsh_totals_find(const struct recorded_totals *totals, uint32_t stack,
 	return true;
 }
 
-/* Returns the number of the stack's row, which is made if it is new, and has room for n_bytes. */
-static size_t reserve(struct recorded_totals *totals, uint32_t stack, size_t n_bytes)
+/* Returns the number of the row, which is made if it is new, and has room for n_bytes. */
+static size_t reserve(struct recorded_totals *totals, uint32_t stack, uint32_t row, size_t n_bytes)
 {
-	uint32_t row = torsh_row_index_find(&totals->row_of, stack);
 	struct recorded_total old;
 
 	if (row != ROW_INDEX_NONE) {
@@ -225,8 +224,8 @@ static size_t reserve(struct recorded_totals *totals, uint32_t stack, size_t n_b
 		row = (uint32_t)totals->n++;
 		torsh_row_index_add(&totals->row_of, stack, row);
 	}
-	if (totals->n_bytes + ROW_BYTES_MAX > totals->bytes_room) {
-		totals->bytes_room += totals->bytes_room / 4 + 64 * ROW_BYTES_MAX;
+	if (totals->n_bytes + TOTAL_ROW_BYTES > totals->bytes_room) {
+		totals->bytes_room += totals->bytes_room / 4 + 64 * TOTAL_ROW_BYTES;
 		totals->bytes = torsh_need(realloc(totals->bytes, totals->bytes_room));
 	}
 	totals->offsets[row] = (uint32_t)totals->n_bytes;
@@ -234,16 +233,68 @@ static size_t reserve(struct recorded_totals *totals, uint32_t stack, size_t n_b
 	return row;
 }
 
+bool torsh_totals_put_packed(struct recorded_totals *totals, const struct packed_total *total)
+{
+	size_t i;
+
+	if (totals->n_bytes > UINT32_MAX - TOTAL_ROW_BYTES)
+		return false;
+	i = reserve(totals, total->stack, total->row, total->n_bytes);
+	memcpy(totals->bytes + totals->offsets[i], total->bytes, total->n_bytes);
+	return true;
+}
+
 bool torsh_totals_put(struct recorded_totals *totals, const struct recorded_total *total)
 {
-	uint8_t row[ROW_BYTES_MAX];
-	size_t n_bytes = encode(row, total), i;
+	struct packed_total packed = {
+		.stack = total->stack,
+		.row = torsh_row_index_find(&totals->row_of, total->stack),
+	};
 
-	if (totals->n_bytes > UINT32_MAX - ROW_BYTES_MAX)
-		return false;
-	i = reserve(totals, total->stack, n_bytes);
-	memcpy(totals->bytes + totals->offsets[i], row, n_bytes);
-	return true;
+	packed.n_bytes = encode(packed.bytes, total);
+	return torsh_totals_put_packed(totals, &packed);
+}
+
+/* Copy the next varint of a column that has one, unless it is 0. */
+static uint8_t *copy_varint(uint8_t *out, struct packed_column *column)
+{
+	const uint8_t *at = column->at;
+	uint8_t byte = *at++;
+
+	*out = byte;
+	out += byte != 0;
+	/* A number that is too long to be one is cut. */
+	for (size_t n = 1; byte >= 0x80; n++) {
+		byte = *at++;
+		if (n < VARINT_BYTES)
+			*out++ = byte;
+		else
+			out[-1] &= 0x7f;
+	}
+	column->at = at;
+	column->n--;
+	return out;
+}
+
+void torsh_totals_pack(struct packed_total *total, struct packed_column *columns, uint32_t present)
+{
+	uint8_t *out = put_stack(total->bytes, total->stack);
+	uint32_t set = 0;
+
+	/* The columns are in the order of the fields' bits. */
+	for (uint32_t left = present; left; left &= left - 1) {
+		const struct packed_column *column = &columns[__builtin_ctz(left)];
+
+		set |= column->n && *column->at ? left & -left : 0;
+	}
+	out = put_varint(out, set);
+	for (uint32_t left = present; left; left &= left - 1) {
+		struct packed_column *column = &columns[__builtin_ctz(left)];
+
+		if (column->n)
+			out = copy_varint(out, column);
+	}
+	total->n_bytes = (size_t)(out - total->bytes);
 }
 
 void torsh_totals_free(struct recorded_totals *totals)

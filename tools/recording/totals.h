@@ -13,6 +13,10 @@
 
 #include "tools/base/containers/row_index.h"
 #include "tools/recording/estimate.h"
+#include "tools/store/packed_columns.h"
+
+#define TOTAL_NUMBERS 15u /* of a total: all but its variances */
+#define TOTAL_ROW_BYTES 256u /* of 22 numbers of at most 10 bytes each */
 
 /* The allocations of one stack, and its usage at the peak; see StackTotals. */
 struct recorded_total {
@@ -49,6 +53,25 @@ bool torsh_totals_has(const struct recorded_totals *totals, uint32_t stack);
 
 /* Add or replace the row of total->stack. Returns false if the rows would exceed 4 GiB. */
 bool torsh_totals_put(struct recorded_totals *totals, const struct recorded_total *total);
+
+/* A row as it is stored. */
+struct packed_total {
+	uint32_t stack;
+	uint32_t row; /* that the stack has; ROW_INDEX_NONE: it has none */
+	size_t n_bytes;
+	uint8_t bytes[TOTAL_ROW_BYTES];
+};
+
+/*
+ * Pack a row of total->stack, without variances, from the next values of columns: of allocs,
+ * alloc_bytes, base_blocks, base_bytes, delta_blocks, delta_bytes, seen, temporary,
+ * temporary_bytes, operator, module, first_step, last_step, base_first_step, base_last_step.
+ * present: those that have values, as bits; all others are 0.
+ */
+void torsh_totals_pack(struct packed_total *total, struct packed_column *columns, uint32_t present);
+
+/* As torsh_totals_put, for a row that is packed. */
+bool torsh_totals_put_packed(struct recorded_totals *totals, const struct packed_total *total);
 
 /* Get row number i, below totals->n. */
 struct recorded_total torsh_totals_at(const struct recorded_totals *totals, size_t i);

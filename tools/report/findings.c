@@ -69,7 +69,22 @@ static void print_where(const struct finding *finding, struct symbols *symbols)
 	free(line);
 }
 
-static void print_finding(const struct finding *finding, struct symbols *symbols, size_t n_more)
+static void print_gain(const struct finding *finding, size_t i)
+{
+	char ns[SIZE_TEXT_BYTES], bytes[SIZE_TEXT_BYTES];
+
+	fputs("      gains ", stdout);
+	if (finding->no_gain)
+		printf("what is not known, as %s", finding->no_gain);
+	else if (isnan(finding->gain_ns))
+		printf("at most %s", torsh_size_human(whole(finding->gain_bytes), bytes));
+	else
+		printf("at most %s", torsh_size_duration(whole(finding->gain_ns), ns));
+	printf("; --open %zu shows it\n", i + 1);
+}
+
+static void print_finding(const struct finding *finding, size_t i, struct symbols *symbols,
+			  size_t n_more)
 {
 	const struct rule_words *rule = &torsh_rules[finding->rule];
 	char share[SIZE_TEXT_BYTES];
@@ -88,6 +103,8 @@ static void print_finding(const struct finding *finding, struct symbols *symbols
 			print_limit(finding->evidence[i].limit);
 	}
 	putchar('\n');
+	if (torsh_analysis_kind_names[rule->kind])
+		print_gain(finding, i);
 	if (finding->note)
 		printf("      %s\n", finding->note);
 	printf("      %s\n", rule->suggestion);
@@ -153,7 +170,7 @@ void torsh_findings_text(const struct analysis *analysis, struct symbols *symbol
 			continue;
 		is_shown[finding->rule] = true;
 		n_shown++;
-		print_finding(finding, symbols, analysis->rules[finding->rule].n_findings - 1);
+		print_finding(finding, i, symbols, analysis->rules[finding->rule].n_findings - 1);
 	}
 	if (n_fired > n_shown)
 		printf("  ... and %s (--json has all)\n",

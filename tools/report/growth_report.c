@@ -164,9 +164,15 @@ void torsh_growth_text(const struct growth_view *view)
 
 void torsh_overview_growth(struct growth *growth, const struct overview *overview)
 {
-	*growth = (struct growth){.found.view = overview->leaks.found.view};
 	if (overview->leaks.blocks)
-		return;
+		*growth = (struct growth){.found.view = overview->leaks.found.view};
+	else
+		torsh_overview_all_growth(growth, overview);
+}
+
+void torsh_overview_all_growth(struct growth *growth, const struct overview *overview)
+{
+	*growth = (struct growth){.found.view = overview->leaks.found.view};
 	torsh_growth_find(growth, overview->processes, overview->n_processes);
 	torsh_growth_suppress(growth, overview->suppress, overview->symbols);
 	torsh_sites_merge_stacks(&growth->found, overview->symbols);

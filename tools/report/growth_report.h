@@ -29,4 +29,7 @@ void torsh_growth_json(const struct growth_view *view);
  */
 void torsh_overview_growth(struct growth *growth, const struct overview *overview);
 
+/* The same, also where something leaked. */
+void torsh_overview_all_growth(struct growth *growth, const struct overview *overview);
+
 #endif

@@ -4,6 +4,7 @@
 #define TORSH_REPORT_OVERVIEW_H
 
 #include "tools/analysis/analysis.h"
+#include "tools/analysis/critical/bottlenecks.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 #include "tools/report/overview_devices.h"
@@ -24,6 +25,8 @@ struct overview {
 	size_t n_leaks, n_peak, n_temporary;
 	bool has_timeline; /* the timeline was read, for the next two */
 	struct analysis analysis;
+	struct critical critical; /* without a reason and a process: not looked for */
+	struct bottlenecks bottlenecks;
 	struct overview_devices devices;
 	struct symbols *symbols;
 };

@@ -5,6 +5,7 @@
 #include "tools/analysis/findings_json.h"
 #include "tools/analysis/host/gc_figures.h"
 #include "tools/report/parts.h"
+#include "tools/report/screen/screen_path.h"
 #include "tools/report/screen/screen_stacks.h"
 
 struct overview_sums torsh_overview_sum(const struct overview *overview)
@@ -212,6 +213,7 @@ void torsh_overview_json(const struct overview *overview)
 	emit_peak(&json, overview);
 	torsh_overview_devices_json(&json, &overview->devices);
 	emit_sites(&json, "temporary", &overview->temporary, overview->n_temporary);
+	torsh_path_json(&json, overview);
 	emit_analysis(&json, overview);
 	emit_threads(&json, overview);
 	torsh_json_put_u64(&json, "waited_ns", sums.waited_ns);

@@ -12,6 +12,7 @@
 #include "tools/recording/losses.h"
 #include "tools/report/findings.h"
 #include "tools/report/sites/interval_text.h"
+#include "tools/report/screen/screen_path.h"
 #include "tools/report/screen/screen_stacks.h"
 #include "tools/report/text.h"
 
@@ -297,6 +298,7 @@ void torsh_overview_text(const struct overview *overview)
 	if (!overview->has_timeline)
 		puts("\nLeft out: devices, and what is inefficient (--no-timeline)");
 	torsh_overview_devices_text(&overview->devices, overview->symbols);
+	torsh_path_text(overview);
 	torsh_findings_text(&overview->analysis, overview->symbols, RULES_SHOWN);
 	print_temporary(overview, &sums);
 	print_sizes(&sums);

@@ -49,6 +49,10 @@ struct recording_reader {
 	uint32_t skip;
 	uint32_t left_out; /* CHUNK_MEMBER of chunk_members.h, ored */
 	uint32_t replaced; /* likewise, of checkpoints */
+	bool keeps_packed;
+	struct packed_messages packed; /* of the chunk read last; they lie in raw, or in window */
+	uint8_t *rest; /* of that chunk, with room for n_rest */
+	size_t n_rest;
 	struct later *later; /* those of kind CHUNK_LATER */
 	size_t n_later, n_later_room, n_later_read;
 	uint8_t *raw;
@@ -196,6 +200,8 @@ void torsh_recording_close(struct recording_reader *reader)
 	free(reader->later);
 	free(reader->window);
 	free(reader->raw);
+	free(reader->rest);
+	free(reader->packed.items);
 	free(reader);
 }
 
@@ -213,6 +219,16 @@ void torsh_recording_leave_replaced(struct recording_reader *reader)
 {
 	reader->replaced = CHUNK_MEMBER(STACK_TOTALS) | CHUNK_MEMBER(LIVE) | CHUNK_MEMBER(GROWTH) |
 			   CHUNK_MEMBER(JOINT);
+}
+
+void torsh_recording_keep_packed(struct recording_reader *reader)
+{
+	reader->keeps_packed = true;
+}
+
+const struct packed_messages *torsh_recording_packed(const struct recording_reader *reader)
+{
+	return &reader->packed;
 }
 
 void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes)
@@ -321,6 +337,24 @@ static void free_counted(void *n_left, void *memory)
 	free(memory);
 }
 
+/*
+ * Take from the *n bytes of a chunk what stays packed, if anything does and it is plain. Returns
+ * what is to be unpacked.
+ */
+static const uint8_t *split(struct recording_reader *reader, const uint8_t *payload, size_t *n)
+{
+	size_t n_rest;
+
+	reader->packed.n = 0;
+	if (!reader->keeps_packed || !room_for(&reader->rest, &reader->n_rest, *n + 1u))
+		return payload;
+	n_rest = torsh_chunk_split(payload, *n, &reader->packed, reader->rest);
+	if (n_rest == SIZE_MAX)
+		return payload;
+	*n = n_rest;
+	return reader->rest;
+}
+
 /* Returns the chunk without these members, or NULL if it is damaged or memory is short. */
 static Torsh__Chunk *unpack(struct recording_reader *reader, const uint8_t *payload, size_t n,
 			    uint32_t left_out)
@@ -336,6 +370,7 @@ static Torsh__Chunk *unpack(struct recording_reader *reader, const uint8_t *payl
 	}
 	if (left_out)
 		n = torsh_chunk_leave_out(reader->raw, n, left_out);
+	payload = split(reader, payload, &n);
 	return torsh__chunk__unpack(&allocator, n, payload);
 }
 

@@ -16,6 +16,7 @@
 #include "recording.pb-c.h"
 #include "tools/store/recording_format.h"
 
+struct packed_messages;
 struct recording_reader;
 
 /*
@@ -49,6 +50,15 @@ void torsh_recording_leave_out(struct recording_reader *reader, uint32_t members
  * for a recording with End.complete, which has the last rows of all of these too.
  */
 void torsh_recording_leave_replaced(struct recording_reader *reader);
+
+/*
+ * Keep stacks and stacks' totals packed where they are plain: chunks don't have them, and
+ * torsh_recording_packed has.
+ */
+void torsh_recording_keep_packed(struct recording_reader *reader);
+
+/* Returns what stayed packed of the chunk read last, until the next one is read. */
+const struct packed_messages *torsh_recording_packed(const struct recording_reader *reader);
 
 /* Read as if the file ended after n_bytes, if it is longer. */
 void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes);

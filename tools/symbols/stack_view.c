@@ -53,23 +53,26 @@ static bool is_evaluation_name(const char *name)
 static void find_interpreter(struct stack_views *views, const struct recorded_process *process,
 			     struct symbols *symbols)
 {
-	bool *is_asked = torsh_need_items(NULL, 0, process->tables->n_addresses, sizeof(*is_asked));
+	enum { OTHER, PYTHON, TO_ASK };
+	uint8_t *kinds = torsh_need_items(NULL, 0, PROFILE_NO_ADDRESS + 1u, 1); /* by address */
+	const struct recorded_stack *stacks = process->tables->stacks;
 
+	for (uint32_t i = 0; i < process->tables->n_addresses; i++)
+		kinds[i] = is_python(process, i) ? PYTHON : is_native(process, i) ? TO_ASK : OTHER;
 	for (size_t i = 1; i < process->tables->n_stacks; i++) {
-		const struct recorded_stack *stack = &process->tables->stacks[i];
-		uint32_t address = stack->address;
+		uint32_t address = stacks[i].address;
 
-		if (!is_native(process, address) || is_asked[address] || !stack->parent ||
-		    !is_python(process, process->tables->stacks[stack->parent].address))
+		if (kinds[address] != TO_ASK || !stacks[i].parent ||
+		    kinds[stacks[stacks[i].parent].address] != PYTHON)
 			continue;
-		is_asked[address] = true;
+		kinds[address] = OTHER;
 		if (!is_evaluation_name(torsh_symbols_name(symbols, process, address)))
 			continue;
 		views->is_evaluation[address] = true;
 		if (torsh_recording_module(process, address))
 			views->is_interpreter[process->tables->addresses[address].module] = true;
 	}
-	free(is_asked);
+	free(kinds);
 }
 
 static void free_views(struct stack_views *views)

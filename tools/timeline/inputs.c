@@ -58,6 +58,7 @@ static const char *parse_tensor(struct input *input, const char *at)
 	}
 	if (at && *at == '@') {
 		input->is_meta = strncmp(at, "@meta", strlen("@meta")) == 0;
+		input->is_elsewhere = !input->is_meta;
 		at += strcspn(at, ";,}");
 	}
 	return at;

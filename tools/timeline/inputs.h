@@ -35,10 +35,13 @@ struct input {
 	 * lists
 	 */
 	uint32_t n_items;
-	/* INPUT_TENSOR; has_strides: it is not contiguous; is_meta: it has no data */
+	/*
+	 * INPUT_TENSOR; has_strides: it is not contiguous; is_meta: it has no data; is_elsewhere:
+	 * it is on a device
+	 */
 	size_t n_type; /* of text: the name of the type */
 	uint32_t n_dims;
-	bool has_strides, is_meta;
+	bool has_strides, is_meta, is_elsewhere;
 	int64_t dims[INPUT_DIMS_MAX], strides[INPUT_DIMS_MAX];
 	/* INPUT_INTEGER, INPUT_BOOL, INPUT_DOUBLE, INPUT_GROUP */
 	int64_t integer;

@@ -104,6 +104,13 @@ static bool end_async(struct walk *walk, struct process_state *state, enum span_
 	return true;
 }
 
+static struct span *innermost_on(const struct process_state *state, uint32_t thread)
+{
+	const struct open_spans *open = torsh_sparse_array_find(&state->threads.all, thread);
+
+	return open ? torsh_open_spans_operator(open) : NULL;
+}
+
 /* ---- begins ---------------------------------------------------------------------------------- */
 
 static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
@@ -164,13 +171,13 @@ static void fill_span(struct span *span, const struct process_state *state,
 }
 
 /* Fields that the events which begin a range share: range_push and range_start. */
-#define FILL_RANGE(span, says)                       \
-	(span)->domain = (says)->domain;             \
-	(span)->category = (says)->category;         \
-	(span)->source = (says)->source;             \
-	(span)->color = (says)->color;               \
-	(span)->payload_type = (says)->payload_type; \
-	(span)->payload = (says)->payload
+#define FILL_RANGE(span, from)                       \
+	(span)->domain = (from)->domain;             \
+	(span)->category = (from)->category;         \
+	(span)->source = (from)->source;             \
+	(span)->color = (from)->color;               \
+	(span)->payload_type = (from)->payload_type; \
+	(span)->payload = (from)->payload
 
 static void begin_operator(struct walk *walk, struct process_state *state,
 			   const struct timeline_event *event)
@@ -227,6 +234,45 @@ static void start_range(struct walk *walk, struct process_state *state,
 		walk->visitor->begin(walk->context, span);
 }
 
+static struct event mark_of(const struct event_deferred *deferred)
+{
+	return (struct event){.id = EVENT_MARK,
+			      .mark = {.name = deferred->name,
+				       .domain = deferred->domain,
+				       .category = deferred->category,
+				       .source = deferred->source,
+				       .color = deferred->color,
+				       .payload_type = deferred->payload_type,
+				       .payload = deferred->payload}};
+}
+
+/* A mark is reported as one, at its time; a range begins and ends at once. */
+static void see_deferred(struct walk *walk, struct process_state *state,
+			 const struct timeline_event *event)
+{
+	const struct event_deferred *deferred = &event->event.deferred;
+	struct timeline_event at = *event;
+	struct span span = {0};
+
+	at.at_ns = deferred->begin;
+	if (deferred->is_mark) {
+		at.event = mark_of(deferred);
+		if (walk->visitor->event)
+			walk->visitor->event(walk->context, state->process, &at,
+					     innermost_on(state, event->thread));
+		return;
+	}
+	fill_span(&span, state, &at, SPAN_RANGE, deferred->name);
+	FILL_RANGE(&span, deferred);
+	span.traits = traits_of(state, span.name);
+	span.ordinal = state->n_spans++;
+	span.is_async = true;
+	walk->counts.n_spans++;
+	if (walk->visitor->begin)
+		walk->visitor->begin(walk->context, &span);
+	finish_span(walk, &span, deferred->begin + deferred->duration_ns, event->thread);
+}
+
 #undef FILL_RANGE
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -253,6 +299,7 @@ static void add_to_outer(const struct span *span)
 	outer->allocated_bytes += span->allocated_bytes;
 	outer->freed_bytes += span->freed_bytes;
 	outer->device_ns += span->device_ns;
+	torsh_cpu_counts_add(&outer->counts, &span->counts);
 	outer->has_counted = outer->has_counted || span->has_counted;
 	outer->has_unknown = outer->has_unknown || span->has_unknown;
 	outer->is_traced = outer->is_traced || span->is_traced;
@@ -371,13 +418,6 @@ static void number_thread(struct walk *walk, struct process_state *state,
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static struct span *innermost_on(const struct process_state *state, uint32_t thread)
-{
-	const struct open_spans *open = torsh_sparse_array_find(&state->threads.all, thread);
-
-	return open ? torsh_open_spans_operator(open) : NULL;
-}
-
 static void end_started_range(struct walk *walk, struct process_state *state,
 			      const struct timeline_event *event)
 {
@@ -392,6 +432,11 @@ static bool is_of_its_thread(const struct event *event)
 	       event->id == EVENT_GRAPH_NODE;
 }
 
+static bool is_of_the_processor(const struct event *event)
+{
+	return event->id == EVENT_CPU_SAMPLE || torsh_cpu_counts_are_in(event);
+}
+
 static void report_around(struct walk *walk, struct process_state *state,
 			  const struct timeline_event *event)
 {
@@ -402,7 +447,7 @@ static void report_around(struct walk *walk, struct process_state *state,
 		around.innermost = torsh_open_spans_innermost(thread, thread->n);
 		around.last_ns = thread->last_ns;
 	}
-	if (event->event.id == EVENT_CPU_SAMPLE) {
+	if (is_of_the_processor(&event->event)) {
 		walk->visitor->sample(walk->context, state->process, event, &around);
 		return;
 	}
@@ -420,7 +465,7 @@ static int take_event(void *context, const struct recorded_process *process,
 		[EVENT_OP_BEGIN] = begin_operator, [EVENT_OP_END] = end_operator,
 		[EVENT_RANGE_PUSH] = begin_range,  [EVENT_RANGE_POP] = end_range,
 		[EVENT_RANGE_START] = start_range, [EVENT_RANGE_END] = end_started_range,
-		[EVENT_OP_THREAD] = number_thread,
+		[EVENT_OP_THREAD] = number_thread, [EVENT_DEFERRED] = see_deferred,
 	};
 	struct walk *walk = context;
 	struct process_state *state = find_state(walk, process);
@@ -429,6 +474,7 @@ static int take_event(void *context, const struct recorded_process *process,
 	if (!state)
 		return 0;
 	walk->counts.n_events += !torsh_timeline_is_background(&event->event);
+	walk->counts.n_samples += event->event.id == EVENT_CPU_SAMPLE;
 	if (event->at_ns > state->last_ns)
 		state->last_ns = event->at_ns;
 	if (takers[event->event.id]) {
@@ -438,7 +484,7 @@ static int take_event(void *context, const struct recorded_process *process,
 			thread->last_ns = event->at_ns;
 	} else if (walk->visitor->launch && is_of_its_thread(&event->event)) {
 		report_around(walk, state, event);
-	} else if (walk->visitor->sample && event->event.id == EVENT_CPU_SAMPLE) {
+	} else if (walk->visitor->sample && is_of_the_processor(&event->event)) {
 		report_around(walk, state, event);
 	} else if (walk->visitor->event) {
 		walk->visitor->event(walk->context, process, event,

@@ -15,6 +15,7 @@
 #define TORSH_TIMELINE_SPANS_H
 
 #include "tools/recording/timeline.h"
+#include "tools/timeline/counts/cpu_counts.h"
 
 enum span_kind { SPAN_OPERATOR, SPAN_RANGE };
 
@@ -99,6 +100,7 @@ struct span {
 	uint64_t allocated_bytes, freed_bytes; /* by tensors, inner spans included */
 	uint64_t self_allocated_bytes, self_freed_bytes;
 	uint64_t device_ns, self_device_ns; /* of its launches; inner spans included */
+	struct cpu_counts counts, self_counts; /* inner spans included */
 	bool is_counted; /* within an operator with counted FLOPs, or such an operator itself */
 	bool has_counted; /* contains such an operator */
 	bool has_unknown; /* it or an inner span is listed as without a formula */
@@ -139,7 +141,7 @@ struct span_visitor {
 	 */
 	void (*launch)(void *context, const struct recorded_process *process,
 		       const struct timeline_event *event, const struct enclosing_spans *around);
-	/* A sample of a thread's processor time. NULL: event receives these. */
+	/* A sample of a thread's processor time, or its counters. NULL: event receives these. */
 	void (*sample)(void *context, const struct recorded_process *process,
 		       const struct timeline_event *event, const struct enclosing_spans *around);
 }; /* each may be NULL */
@@ -148,6 +150,7 @@ struct span_visitor {
 
 struct span_counts {
 	uint64_t n_events; /* without those in the background: torsh_timeline_is_background */
+	uint64_t n_samples; /* of the processor */
 	uint64_t n_spans;
 	uint64_t n_cut; /* spans without an end */
 	uint64_t n_unmatched; /* ends without a span */

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "agent/process/config.h"
+#include "agent/process/process.h"
+#include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/label.h"
 #include "agent/wire/event.h"
@@ -142,6 +144,30 @@ static void send_launch(const struct launch *launch)
 
 /* ---- a context ------------------------------------------------------------------------------- */
 
+static enum counter_choice choice(void)
+{
+	if (torsh_config.counters.n_passes == COUNTERS_ALL_PASSES)
+		return FULL;
+	return torsh_config.counters.n_passes > 1 ? K2 : K1;
+}
+
+/* What counters cost that need many passes is in the report, also where they are not shown. */
+static void note_cost(const struct context *context)
+{
+	struct text note;
+
+	if (torsh_config.counters.n_passes != COUNTERS_ALL_PASSES)
+		return;
+	note = torsh_text_map(TEXT_NOTE_BYTES);
+	torsh_text_put(&note, "counters: of launches that are alike up to ");
+	torsh_text_put_number(&note, SAMPLES_PER_LAUNCH);
+	torsh_text_put(&note, " ran ");
+	torsh_text_put_number(&note, context->set.n_passes);
+	torsh_text_put(&note, " times each, and what they wrote was restored in between");
+	torsh_channel_note(&torsh_process->channel, note.bytes);
+	torsh_text_unmap(&note);
+}
+
 /* Choose the metrics for the context's device. */
 static int choose(struct context *context, const char **chip)
 {
@@ -164,9 +190,8 @@ static int choose(struct context *context, const char **chip)
 		return CUPTI_OUT_OF_MEMORY;
 	result = torsh_cupti_profiler.ProfilerGetCounterAvailability(&available);
 	if (!result)
-		result = torsh_counter_set_choose(&context->set,
-						  torsh_config.counters.n_passes > 1 ? K2 : K1,
-						  named.name, available.image);
+		result = torsh_counter_set_choose(&context->set, choice(), named.name,
+						  available.image);
 	torsh_sys_munmap(available.image, image_bytes);
 	*chip = named.name;
 	return result;
@@ -267,6 +292,7 @@ static int open_context(struct context *context, void *handle)
 		result = configure(context);
 	if (!result) {
 		torsh_counter_set_send(&context->set, context->device, chip, 0);
+		note_cost(context);
 		return 0;
 	}
 	close_context(context);

@@ -153,6 +153,17 @@ static const char *find_name(void *host, const struct row *row)
 	return NULL;
 }
 
+/* Returns the sets whose rows are in this one. */
+static uint32_t rows_of(enum counter_choice choice)
+{
+	return choice == FULL ? K2 | FULL : choice;
+}
+
+static size_t passes_of(enum counter_choice choice)
+{
+	return choice == FULL ? SIZE_MAX : choice == K2 ? 2 : 1;
+}
+
 static void try_name(struct counter_set *set, const struct chip *chip, uint32_t row,
 		     const char *name, size_t passes_most)
 {
@@ -179,10 +190,11 @@ int torsh_counter_set_choose(struct counter_set *set, enum counter_choice choice
 	if (result)
 		return result;
 	for (uint32_t i = 0; i < N_ROWS; i++) {
-		const char *name = rows[i].choices & choice ? find_name(host, &rows[i]) : NULL;
+		const char *name =
+			rows[i].choices & rows_of(choice) ? find_name(host, &rows[i]) : NULL;
 
 		if (name)
-			try_name(set, &chip, i, name, choice == K2 ? 2 : 1);
+			try_name(set, &chip, i, name, passes_of(choice));
 	}
 	destroy_host(host);
 	result = set->n ? build(set, &chip) : CUPTI_NOT_SUPPORTED;

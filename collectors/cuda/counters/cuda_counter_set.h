@@ -26,6 +26,7 @@ enum counter_choice {
 	K1 = 1, /* kernels, in one pass */
 	K2 = 2, /* kernels, in two passes */
 	T = 4, /* a device at intervals */
+	FULL = 8, /* kernels, in as many passes as it takes */
 };
 
 /*

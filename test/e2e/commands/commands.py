@@ -12,9 +12,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import made  # noqa: E402
 
-COMMANDS = ("run", "report", "open", "brief", "leaks", "peak", "rss", "ops", "blas", "steps", "cpu", "modules", "kernels", "tensors", "whatif", "regions",
-            "dump", "diff", "check", "ranks", "fold", "merge", "merge-trace", "export", "html", "serve", "list", "top",
-            "snapshot", "keep", "pause", "resume", "end")
+COMMANDS = ("run", "report", "open", "brief", "validate", "leaks", "peak", "rss", "ops", "blas", "requests", "steps", "cpu", "modules", "kernels", "tensors", "whatif", "regions",
+            "dump", "diff", "workloads", "check", "ranks", "fold", "merge", "merge-trace", "export", "html", "serve", "mcp", "list", "top",
+            "snapshot", "keep", "pause", "stop", "resume", "end")
 
 
 def recorded(name="entries", **env):

@@ -19,9 +19,9 @@ from live_targets import Target  # noqa: E402
 from pythons import find_all  # noqa: E402
 from simcuda import PROFILED, cuda_python, need_simcuda, preloaded, record_simulated  # noqa: E402
 
-READERS = ("report", "leaks", "peak", "rss", "cpu", "ops", "blas", "steps", "modules", "kernels", "tensors", "regions")
-NO_READERS = {"run", "serve", "list", "snapshot", "keep", "top", "pause", "resume", "end", "diff", "html", "export", "dump",
-              "open", "brief", "whatif", "check", "fold", "merge", "merge-trace", "ranks"}
+READERS = ("report", "leaks", "peak", "rss", "cpu", "ops", "blas", "requests", "steps", "modules", "kernels", "tensors", "regions")
+NO_READERS = {"run", "serve", "mcp", "list", "snapshot", "keep", "top", "pause", "stop", "resume", "end", "diff", "validate", "html", "export", "dump",
+              "open", "brief", "whatif", "workloads", "check", "fold", "merge", "merge-trace", "ranks"}
 # What asks for more than the plain command does.
 FURTHER = (("open",), ("brief",), ("brief", "--json"), ("dump",), ("check", "--max-leak", "1T"), ("leaks", "--growth"), ("leaks", "--growth", "--json"),
            ("leaks", "-v"), ("leaks", "--older-than", "1ms"), ("report", "-v"), ("peak", "--at", "5ms"),

@@ -10,7 +10,7 @@ from harness import *  # noqa: E402,F403
 
 PROGRAM = PROGRAMS / "wasteful"
 RULES = {"step_waits", "python_overhead", "small_operators", "dtype_copies", "host_allocation_churn", "large_temporaries",
-         "allocation_in_hot_step", "oversubscribed_threads", "page_faults", "swapping"}
+         "allocation_in_hot_step", "oversubscribed_threads", "page_faults", "swapping", "memory_kept", "copied_after_fork"}
 
 
 def findings_of(*arguments):
@@ -22,9 +22,9 @@ def findings_of(*arguments):
 
 
 def the_finding(rule, *arguments):
-    result, found, _ = findings_of(*arguments)
+    result, found, states = findings_of(*arguments)
     [finding] = [finding for finding in found if finding["rule"] == rule] or [None]
-    assert finding, f"no {rule} in {found}"
+    assert finding, f"no {rule} in {found}: {states[rule]}"
     return result, finding, {evidence["name"]: evidence["value"] for evidence in finding["evidence"]}
 
 
@@ -69,12 +69,37 @@ def threads_that_share_a_cpu_are_oversubscribed():
     assert 5 <= evidence["threads"] <= 6, finding["sentence"]
 
 
+MIB = 1 << 20
+
+
+@case
+def memory_between_blocks_that_stay_is_kept():
+    n = 200
+    _, finding, evidence = the_finding("memory_kept", "holes", n)
+    # Of the small blocks seven eighths were freed, and their bookkeeping of 16 bytes a block with them.
+    assert 0.8 * n * MIB < evidence["kept"] < 1.05 * n * MIB, evidence
+    expect_equal((finding["gain_bytes"], finding["gain_ns"], finding["no_gain"]), (evidence["kept"], None, None), "gain")
+    _, found, states = findings_of("packed", n)
+    expect_equal((states["memory_kept"], [one["rule"] for one in found]), ("clear", []), "of a program that freed what lies together")
+
+
+@case
+def a_fork_that_writes_copies_its_parents_memory():
+    n = 300
+    _, finding, evidence = the_finding("copied_after_fork", "writing_fork", n)
+    assert n * MIB <= evidence["copied"] < 1.05 * n * MIB, evidence
+    expect_equal(finding["gain_bytes"], evidence["copied"], "gain")
+    _, found, states = findings_of("reading_fork", n)
+    expect_equal((states["copied_after_fork"], found), ("clear", []), "of a fork that reads")
+
+
 @case
 def a_program_without_these_faults_has_no_finding():
     _, found, states = findings_of("none", 0)
     expect_equal(found, [], "findings")
     for rule in ("host_allocation_churn", "large_temporaries"):
         expect_equal(states[rule], "clear", rule)
+    expect_equal(states["sleeps"], "not_judged", "a rule about waits, which were not recorded")
 
 
 main()

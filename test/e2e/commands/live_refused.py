@@ -69,7 +69,7 @@ def what_is_no_request_is_refused():
         choose = random.Random(4)
         bad = [good[:n] for n in range(len(good))] + [good + b"\0", good * 100, MAGIC, b"torshch1" + bytes(8),
                REQUEST.pack(MAGIC, VERSION + 1, STATUS, 0, 0), REQUEST.pack(MAGIC, VERSION, 0, 0, 0),
-               REQUEST.pack(MAGIC, VERSION, 5, 0, 0), REQUEST.pack(MAGIC, VERSION, 9, 0, 0), REQUEST.pack(MAGIC, VERSION, STATUS, 0xffffffff, 0),
+               REQUEST.pack(MAGIC, VERSION, 5, 0, 0), REQUEST.pack(MAGIC, VERSION, 10, 0, 0), REQUEST.pack(MAGIC, VERSION, STATUS, 0xffffffff, 0),
                REQUEST.pack(MAGIC, VERSION, STATUS, 0, 1)]
         bad += [choose.randbytes(choose.randrange(64)) for _ in range(200)]
         for message in bad:

@@ -36,11 +36,11 @@ def jsonschema():
 
 
 def read(name):
-    return json.loads((FOLDER / f"{name}.json").read_text())
+    return json.loads(next(FOLDER.rglob(f"{name}.json")).read_text())
 
 
 def names():
-    return sorted(path.stem for path in FOLDER.glob("*.json"))
+    return sorted(path.stem for path in FOLDER.rglob("*.json"))
 
 
 def validator_of(name):
@@ -51,7 +51,7 @@ def validator_of(name):
         base = "https://schema.invalid/"  # relative references need one
         resolver = library.RefResolver(base + name, read(name), store={base + SHARED: shared})
         return library.Draft202012Validator(read(name), resolver=resolver)
-    registry = Registry().with_resource(SHARED, Resource.from_contents(shared))
+    registry = Registry().with_resources((place + SHARED, Resource.from_contents(shared)) for place in ("", "../"))
     return library.Draft202012Validator(read(name), registry=registry)
 
 
@@ -71,7 +71,7 @@ def documents():
     expect_equal(result.returncode, 0, "status")
     steps, _ = made(ranks=2, operators=OPERATORS)
     found = {name: [json.loads(torsh(name, output, "--json")) for output in (heap, steps)]
-             for name in ("report", "brief", "leaks", "peak", "ops", "blas", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss",
+             for name in ("report", "brief", "leaks", "peak", "ops", "blas", "requests", "steps", "modules", "kernels", "tensors", "regions", "whatif", "rss",
                           "cpu", "ranks")}
     _, held = record([sys.executable, "-c", "held = [bytearray(1000000) for _ in range(9)]"])
     found["leaks"].append(leaks(held))
@@ -84,11 +84,15 @@ def documents():
     found["peak-moments"] = [json.loads(torsh("peak", output, *arguments, "--json")) for output in (heap, steps)
                              for arguments in (("--at", "1s"), ("--since", "start"), ("--from", "0"))]
     found["diff"] = [json.loads(torsh("diff", before, after, "--json")) for before, after in ((heap, heap), (heap, steps))]
+    # No claim held: status 1.
+    found["validate"] = [json.loads(torsh("validate", before, after, "--json", expect=1)) for before, after in ((heap, heap), (heap, steps))]
     found["check"] = [json.loads(torsh("check", heap, "--max-leak", "1G", "--max-peak", "1T", "--json"))]
     found["list"] = [json.loads(torsh("list", "--json"))]
     found["dump"] = [json.loads(line) for line in torsh("dump", heap).splitlines()]
-    for name, form in (("events", "json"), ("profile", "profile")):
+    for name, form in (("events", "json"), ("profile", "profile"), ("manifest", "manifest"), ("corr", "corr")):
         found[name] = [json.loads(exported(steps, f"x.{name}", "--format", form).read_text())]
+    # The other actions need PyTorch: test/e2e/workloads/workloads.py.
+    found["workloads"] = [json.loads(torsh("workloads", "list", "--json"))]
     return found
 
 

@@ -106,7 +106,7 @@ def diff_takes_the_options_of_the_terminal():
 # What each command that reads a recording takes besides --pid and --rank.
 TERMINAL, TABLE, STACKS = ("--color", "--width", "--no-pager"), ("--json", "--limit"), ("--depth", "--min-bytes", "--sort", "--stacks")
 TAKES = {"open": TERMINAL, "report": TERMINAL + TABLE + STACKS, "leaks": TERMINAL + TABLE + STACKS, "peak": TERMINAL + TABLE + STACKS,
-         **{command: TERMINAL + TABLE for command in ("ops", "blas", "steps", "cpu", "modules", "kernels", "tensors", "regions", "diff", "check")},
+         **{command: TERMINAL + TABLE for command in ("ops", "blas", "requests", "steps", "cpu", "modules", "kernels", "tensors", "regions", "diff", "validate", "check")},
          "html": (), "serve": ()}
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Samples of processor time: functions have the time that they measure themselves, and the program sees nothing of it."""
 
+import errno
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import exported  # noqa: E402
+from schema import expect_fits  # noqa: E402
 
 SAMPLED = {"TORSH_PROFILER_ACTIVITIES": "samples", "TORSH_PROFILER_CPU_HZ": 1000}
 SHARE_S = 0.3
@@ -51,10 +53,16 @@ print("turns", n > 0)
 """
 
 
-def sampled(command, **env):
-    result, output = record(command, env={**SAMPLED, **env})
+def sampled(command, output=None, **env):
+    result, output = record(command, output, env={**SAMPLED, **env})
     expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr")
     return result.stdout.decode(), output
+
+
+def source():
+    """What samples at 1,000 Hz: ticks are too coarse for timers."""
+    _, output = sampled([PROGRAMS / "cpu_burn", "0.01"], scratch("source"))
+    return read_report("cpu", output)["source"]
 
 
 def truth_of(text):
@@ -85,7 +93,7 @@ def functions_have_the_time_that_they_measure():
     truth, report = truth_of(text), read_report("cpu", output, "--limit", "0")
     check_functions(report, truth, output)
     check_counts(report["events"])
-    expect_equal(report["source"], "timer", "source")
+    expect_equal(report["source"], source(), "source")
     expect_equal(report["ns"], sum(thread["ns"] for thread in report["threads"]), "the sum of the threads")
     expect_equal(report["ns"], sum(row["self_ns"] for row in report["functions"]), "the sum of the functions")
     expect_equal(report["samples"], sum(row["self_samples"] for row in report["lines"]), "the samples of the lines")
@@ -101,6 +109,42 @@ def lines_of_python_have_their_time():
     report = read_report("cpu", output, "--limit", "0", "--stacks", "python")
     check_functions(report, truth_of(text), output)
     assert any(row["python"] and row["function"] == "burn" and row["line"] for row in report["functions"]), report["functions"][:5]
+
+
+COLLECTING = """
+import gc, json
+gc.disable()
+runs = []
+def watch(phase, info):
+    if phase == "stop":
+        runs.append((info["generation"], info["collected"]))
+gc.callbacks.append(watch)
+for generation in (0, 0, 0, 1, 2):
+    for _ in range(1000):
+        cycle = []
+        cycle.append(cycle)
+    gc.collect(generation)
+gc.callbacks.clear()
+print(json.dumps(runs))
+"""
+
+
+@case
+def runs_of_pythons_collector_are_there_by_generation():
+    """As the program's own callbacks count them; what the interpreter runs at its start and its end comes on top."""
+    text, output = sampled([sys.executable, "-c", COLLECTING], TORSH_PROFILER_ACTIVITIES="samples,python")
+    told, report = json.loads(text), read_report("cpu", output)
+    expect_fits("cpu", report)
+    expect_equal([row["generation"] for row in report["gc"]], [0, 1, 2], "generations")
+    recorded = [event for event in map(json.loads, torsh("dump", output).splitlines()) if event.get("event") == "python_gc"]
+    for row in report["gc"]:
+        ours = [run for run in told if run[0] == row["generation"]]
+        all_ns = [event["duration_ns"] for event in recorded if event["generation"] == row["generation"]]
+        expect_equal((row["runs"], row["total_ns"], row["longest_ns"]), (len(all_ns), sum(all_ns), max(all_ns)), "runs of the dump")
+        assert row["runs"] >= len(ours) and row["collected"] >= sum(run[1] for run in ours) >= 1000, (row, ours)
+    assert re.search(r"Python's garbage collector: .* in \d+ runs, the longest .*; generation 0 .* in \d+, generation 1", torsh("cpu", output)), torsh("cpu", output)
+    _, plain = sampled([PROGRAMS / "cpu_burn", "0.01"])
+    expect_equal(read_report("cpu", plain)["gc"], None, "of a program without Python")
 
 
 @case
@@ -143,7 +187,8 @@ def nothing_is_sampled_unless_asked_for():
         assert report["reason"], "no reason"
         assert "No samples were asked for" in torsh("cpu", output)
     if TIMERS.exists():
-        assert b"ID: " in record(["cat", TIMERS], env=SAMPLED)[0].stdout, "no timer where samples were asked for"
+        env = {**SAMPLED, "TORSH_PROFILER_CPU_HZ": 99}
+        assert b"ID: " in record(["cat", TIMERS], env=env)[0].stdout, "no timer where samples were asked for"
 
 
 @case
@@ -158,11 +203,53 @@ def run_adds_the_samples():
 
 @case
 def rates_above_the_ticks_are_said():
-    _, output = sampled([PROGRAMS / "cpu_burn", "0.05"], TORSH_PROFILER_CPU_HZ=10000)
-    report = read_report("cpu", output)
-    expect_equal(report["asked_hz"], 10000, "the rate that was asked for")
-    assert report["hz"] < 10000 and "ticks" in report["reason"], (report["hz"], report["reason"])
-    assert "10000 Hz were asked for" in torsh("cpu", output)
+    """Where perf_event_open is refused timers remain."""
+    for error in (errno.EACCES, errno.EPERM, errno.ENOSYS):
+        _, output = sampled([PROGRAMS / "cpu_pmu", str(error), PROGRAMS / "cpu_burn", "0.05"], TORSH_PROFILER_CPU_HZ=10000,
+                            TORSH_PROFILER_FILTER="cpu_burn")
+        report = read_report("cpu", output)
+        expect_equal((report["asked_hz"], report["source"]), (10000, "timer"), "the rate that was asked for, and the source")
+        assert report["samples"] and report["hz"] < 10000, report["hz"]
+        assert "ticks only, and perf_event_open is not permitted" in report["reason"], report["reason"]
+        assert "10000 Hz were asked for" in torsh("cpu", output)
+
+
+def need_clocks():
+    if source() != "perf_event":
+        missing("kernel.perf_event_paranoid of 2 or less, for clocks by perf_event_open")
+
+
+@case
+def rates_above_the_ticks_are_kept_by_clocks():
+    need_clocks()
+    for hertz in (1000, 10000):
+        text, output = sampled([PROGRAMS / "cpu_burn", "0.2"], TORSH_PROFILER_CPU_HZ=hertz)
+        report = read_report("cpu", output, "--limit", "0")
+        expect_equal((report["asked_hz"], report["hz"], report["reason"]), (hertz, hertz, None), "the rate")
+        # What is not sampled, in the kernel or because the machine was late, is counted.
+        of_all = report["samples"] + report["lost"]
+        assert abs(of_all - report["ns"] * hertz / 1e9) <= 0.02 * of_all, (of_all, report["ns"])
+        assert abs(report["ns"] - sum(truth_of(text).values())) <= 0.05 * report["ns"], (report["ns"], text)
+
+
+@case
+def known_functions_have_their_time_to_two_percent():
+    need_clocks()
+    text, output = sampled([PROGRAMS / "cpu_burn", "1"])
+    report = read_report("cpu", output, "--limit", "0")
+    for function, ns in truth_of(text).items():
+        found = total_of(report, function)
+        assert abs(found - ns) <= 0.02 * ns, f"{function}: {found} ns, by its own measure {ns}"
+
+
+@case
+def clocks_leave_no_descriptor():
+    need_clocks()
+    bare = run([PROGRAMS / "cpu_counted", "many", "2000"])
+    text, output = sampled([PROGRAMS / "cpu_counted", "many", "2000"])
+    expect_equal(text, bare.stdout.decode(), "descriptors after many threads")
+    text, _ = sampled([PROGRAMS / "cpu_counted", "fork"])
+    expect_equal(text, run([PROGRAMS / "cpu_counted", "fork"]).stdout.decode(), "descriptors of a child")
 
 
 @case
@@ -192,6 +279,9 @@ def signals_timers_and_masks_are_the_programs():
 @case
 def a_signal_that_the_program_takes_is_left_to_it():
     assert same_with_and_without("state")["signal"], "no signal"
+    report = same_with_and_without("fault")
+    # Timers go on with another one.
+    assert report["source"] == "timer" and report["signal"] > 32 and "ticks" in report["reason"], (report["signal"], report["reason"])
     for what in ("takes", "one"):
         report = same_with_and_without(what)
         expect_equal((report["source"], report["signal"]), (None, None), what)

@@ -20,7 +20,7 @@ BY_MAIN = 0
 
 def waits_of(output, process=1):
     """The waits of a process, as events, and its threads in the report."""
-    rows = [json.loads(line) for line in torsh("dump", output).splitlines()]
+    rows = rows_of(output)
     pid = next((row["process"]["pid"] for row in rows
                 if isinstance(row.get("process"), dict) and row["process"]["process"] == process), None)
     return ([row for row in rows if row.get("event") == "thread_wait" and row["process"] == process],
@@ -81,9 +81,65 @@ def a_wait_without_an_end_is_recorded_at_the_programs():
     assert last["duration_ns"] > 20 * WAIT_NS, last
 
 
+def rows_of(output):
+    return [json.loads(line) for line in torsh("dump", output).splitlines()]
+
+
+def expect_wakers(arguments, process):
+    """
+    The program's waits, with who ended them when. Its clock and the recording's begin at different times: woken_ns counts
+    from a begin that lies between the program's stamp before the call and the one after it less the wait.
+    """
+    command = [PROGRAMS / "wakes", *arguments]
+    bare = run(command, env=clean_environment())
+    result, output = record(command, env={"TORSH_PROFILER_ACTIVITIES": "waits"})
+    lines = [line.split() for line in result.stdout.decode().splitlines()]
+    expect_equal((result.returncode, [line[:2] for line in lines]),
+                 (bare.returncode, [line.split()[:2] for line in bare.stdout.decode().splitlines()]), "status and waits")
+    rows = rows_of(output)
+    waits = [row for row in rows if row.get("event") == "thread_wait" and row["process"] == process]
+    tids = [row["threads"]["tid"] for row in rows if row.get("threads", {}).get("process") == process][-1]
+    known = 0
+    for name, kind, *numbers in lines:
+        object, tid, begin, end, waker, before, after = map(int, numbers)
+        found = [row for row in waits if (KINDS[row["kind"]], row["object"], tids[row["thread"]]) == (kind, object, tid) and
+                 row["duration_ns"] <= end - begin]
+        assert len(found) >= 1, f"{name} was not recorded: {waits}"
+        # A waiter that waits for the same more than once does so in the order of its lines.
+        row = found[0]
+        waits.remove(row)
+        expect_equal(tids[row["waker"] - 1] if row["waker"] else 0, waker, f"who ended {name}")
+        if waker:
+            earliest = before - (end - row["duration_ns"]) - 256
+            assert earliest <= row["woken_ns"] <= min(after - begin, row["duration_ns"]), (name, earliest, row, after - begin)
+            known += 1
+    expect_equal(known, 10, "waits that a thread ended")
+
+
+@case
+def who_ended_a_wait_is_recorded():
+    expect_wakers([], 1)
+
+
+@case
+def who_ended_a_wait_in_a_forked_child_is_recorded():
+    expect_wakers(["fork"], 2)
+
+
+@case
+def what_no_thread_ended_has_no_waker():
+    _, _, waits, _ = record_waits()
+    with_waker = {KINDS[row["kind"]] for row in waits if row["waker"]}
+    assert with_waker <= {"mutex", "condition", "semaphore"}, with_waker
+    # Of the program's two waits for each of these the second one's time was over.
+    for kind in ("condition", "semaphore"):
+        timed = [row for row in waits if KINDS[row["kind"]] == kind and row["thread"] == BY_MAIN and row["duration_ns"] >= WAIT_NS]
+        assert timed and not timed[-1]["waker"], (kind, timed)
+
+
 @case
 def without_the_activity_nothing_is_in_the_way():
-    expected = "read {0}\nnanosleep {0}\npthread_mutex_lock {0}\ngetpid 0\n"
+    expected = "read {0}\nnanosleep {0}\npthread_mutex_lock {0}\npthread_mutex_unlock {0}\nsem_post {0}\ngetpid 0\n"
     for activities, is_bound in (("waits", 1), ("heap,python,torch", 0), (None, 0)):
         env = {"TORSH_PROFILER_ACTIVITIES": activities} if activities else {}
         result, output = record([PROGRAMS / "waits", "bound"], env=env)

@@ -19,6 +19,8 @@ ONE_PASS = {"gpu_time_duration_ns", "sm_active_cycles", "sm_active_pct", "achiev
 TWO_PASSES = ONE_PASS - {"tensor_instructions_pct", "l2_request_hit_rate"} | {
     "tensor_core_active_pct", "l2_hit_rate", "warp_cycles_per_instruction", "eligible_cycles_pct", "ipc_active",
     "issued_instructions", "local_memory_spills", "avg_threads_per_warp"}
+ALL_PASSES = TWO_PASSES | {"sm_throughput_pct", "memory_throughput_pct", "mem_busy_pct"}
+PASSES_OF_ALL = {"GA100": 8, "GA102": 8, "AD102": 9, "GH100": 11, "GB100": 10, "GB202": 11}
 SAMPLED = {"gpu_active_cycles", "sm_active_cycles", "sm_active_pct", "achieved_occupancy", "dram_throughput_pct",
            "dram_bytes_read", "dram_bytes_written", "executed_instructions", "l2_sectors", "l2_bytes", "pcie_bytes_read",
            "pcie_bytes_written", "nvlink_bytes_received", "nvlink_bytes_sent"}
@@ -53,11 +55,11 @@ def look_up(names=()):
 @needs("cupti")
 def each_chip_has_the_counters_in_as_many_passes_as_are_declared():
     chosen = {(line["chip"], line["choice"]): line for line in look_up() if "choice" in line}
-    expect_equal(len(chosen), 3 * len(CHIPS), "answers")
+    expect_equal(len(chosen), 4 * len(CHIPS), "answers")
     for (chip, choice), line in chosen.items():
-        fields = {"K1": ONE_PASS, "K2": TWO_PASSES, "T": SAMPLED}[choice]
+        fields = {"K1": ONE_PASS, "K2": TWO_PASSES, "FULL": ALL_PASSES, "T": SAMPLED}[choice]
         expect_equal(line["result"], 0, f"result of {chip} {choice}")
-        expect_equal(line["passes"], 2 if choice == "K2" else 1, f"passes of {chip} {choice}")
+        expect_equal(line["passes"], {"K2": 2, "FULL": PASSES_OF_ALL[chip]}.get(choice, 1), f"passes of {chip} {choice}")
         expect_equal(set(line["metrics"]), fields - WITHOUT.get((chip, choice), set()), f"fields of {chip} {choice}")
 
 

@@ -53,6 +53,15 @@ TWO_PASSES = {
     "local_memory_spills": lambda ns, threads: 2 * threads % 128,
 }
 
+ALL_PASSES = {
+    **TWO_PASSES,
+    "sm_throughput_pct": lambda ns, threads: (ns + threads) % 101,
+    "memory_throughput_pct": lambda ns, threads: (2 * ns + threads) % 101,
+    "mem_busy_pct": lambda ns, threads: (ns + 4 * threads) % 101,
+    "avg_threads_per_warp": lambda ns, threads: threads % 33,
+}
+PASSES_OF_ALL = 8  # of sm_throughput_pct, which takes most
+
 # launch(threads) a kernel.
 PRELUDE = f"""
 {DRIVER}
@@ -193,6 +202,56 @@ def two_passes_measure_more_of_simulated_kernels():
     compare(events(output), truth, TWO_PASSES)
     (device,) = report_of(output)["counters"]
     expect_equal((device["passes"], device["metrics"]), (2, len(TWO_PASSES)), "passes and metrics")
+
+
+@case
+def all_counters_of_simulated_kernels_are_in_the_operator_profile():
+    output, truth, _ = measure("operators:full", [PROGRAM, 1, 20], kernel_ns=12345)
+    compare(events(output), truth, ALL_PASSES)
+    report = report_of(output)
+    (device,) = report["counters"]
+    expect_equal((device["passes"], device["metrics"]), (PASSES_OF_ALL, len(ALL_PASSES)), "passes and metrics")
+    (note,) = [note for note in report["notes"] if note.startswith("counters: ")]
+    assert f"up to {SAMPLES} ran {PASSES_OF_ALL} times each" in note, note
+    path = scratch("profile") / "a.profile.json"
+    torsh("export", output, "--format", "profile", "-o", path)
+    profile = json.loads(path.read_text())
+    schema.expect_fits("profile", profile)
+    # Without an operator nothing is summed: what the operator profiler would sum is in the kernels' raw values.
+    kernel = next(kernel for kernel in profile["unattributed_kernels"] if kernel["metrics_source"] == "measured")
+    arguments = 12345, 4 * 2 * 64
+    for name, field in (("sm__throughput.avg.pct_of_peak_sustained_elapsed", "sm_throughput_pct"),
+                        ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "memory_throughput_pct"),
+                        ("l1tex__throughput.avg.pct_of_peak_sustained_active", "mem_busy_pct"),
+                        ("smsp__average_thread_inst_executed_per_inst_executed.ratio", "avg_threads_per_warp")):
+        expect_equal(kernel["metrics"]["raw"][name], ALL_PASSES[field](*arguments), field)
+
+
+@case
+def the_sums_of_all_counters_are_weighted_by_time():
+    output, _, _ = measure("operators:full", [PROGRAMS / "cuda_evidence"], kernel_ns=12345)
+    profile = json.loads(torsh("export", output, "--format", "profile"))
+    counted = [operator for operator in profile["operators"]
+               if operator["kernels"] and all(kernel["metrics_source"] != "none" for kernel in operator["kernels"])]
+    assert counted, "no operator has counters"
+    for operator in counted:
+        for field, name in (("sm_throughput_pct", "sm__throughput.avg.pct_of_peak_sustained_elapsed"),
+                            ("memory_throughput_pct", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"),
+                            ("mem_busy_pct", "l1tex__throughput.avg.pct_of_peak_sustained_active"),
+                            ("avg_threads_per_warp", "smsp__average_thread_inst_executed_per_inst_executed.ratio")):
+            weights = [(kernel["duration_ns"], kernel["metrics"]["raw"][name]) for kernel in operator["kernels"]]
+            mean = sum(ns * value for ns, value in weights) / sum(ns for ns, _ in weights)
+            assert math.isclose(operator["aggregated"][field], mean, rel_tol=1e-9), (operator["operator_id"], field, mean)
+
+
+@case
+def what_all_counters_cost_is_said_before_the_program_starts():
+    script = "import sys; print('started', file=sys.stderr)"
+    for counters, is_said in (("operators:full", True), ("operators:2", False), ("off", False)):
+        result = run([TORSH, "run", "--no-summary", "--counters", counters, "-o", scratch(), "--", sys.executable, "-c", script])
+        expect_equal(result.returncode, 0, "status")
+        before, _, _ = result.stderr.decode().partition("started")
+        expect_equal("8 to 11 times" in before, is_said, f"what torsh run says with {counters}: {result.stderr}")
 
 
 @case
@@ -503,7 +562,7 @@ def unknown_counters_are_named():
     for value in ("on", "operators:3", "timeline:1", "timeline:10us", "timeline:2s", "timeline:", "operators,timeline"):
         _, truth, stderr = measure(value, [PROGRAM, 1, 2])
         assert f"TORSH_PROFILER_COUNTERS={value} is not understood" in stderr, stderr
-        assert "operators:2" in stderr, stderr
+        assert "operators:2, operators:full" in stderr, stderr
 
 
 if __name__ == "__main__":

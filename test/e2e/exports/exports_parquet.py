@@ -197,7 +197,7 @@ def without_pyarrow_there_is_a_sentence():
 @needs("tables")
 def what_is_no_recording_gets_a_sentence():
     folder = scratch("empty")
-    for path, words in ((folder, "has no recordings (*.torsh)"), (folder / "missing.torsh", "missing.torsh")):
+    for path, words in ((folder, "has no files *.torsh"), (folder / "missing.torsh", "missing.torsh")):
         result = run([environment_python("tables"), "-c", WRITE, path, folder / "out", "{}"], environment())
         assert result.returncode == 1 and words in result.stderr.decode().splitlines()[-1], result.stderr.decode()[-500:]
 

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from consumers import run_python  # noqa: E402
+from environments import torch_python  # noqa: E402
 from exported import LAYERS, TENSOR_BYTES, exported, made  # noqa: E402
 
 READ = """
@@ -103,6 +104,45 @@ def the_graph_is_what_a_step_did():
     # Each layer's backward has an edge from the forward operator that made its node, all different ones.
     made_by = [name for node in by_operator["AddmmBackward0"] for name in node["input"] if name.startswith("^")]
     expect_equal(sorted(made_by), sorted("^" + node["name"] for node in by_operator["aten::linear"]), "control edges")
+
+
+DATAFLOW = """
+import torch
+torch.manual_seed(0)
+first, second = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+x = torch.ones(4, 8)
+torch.relu(x)
+with torch.no_grad():
+    hidden = first(x)
+    torch.relu_(hidden)
+    branch = torch.sigmoid(hidden)
+    out = second(hidden.t().t())
+    both = torch.add(out, branch)
+    unused = torch.exp(x)
+    torch.mul(both, hidden, out=unused)
+    total = torch.sum(unused)
+print(float(total))
+"""
+# Who reads what was written by whom, as the program above has it: in place and into a given tensor, too.
+DATA_EDGES = {("linear", "relu_"), ("relu_", "sigmoid"), ("relu_", "t"), ("relu_", "linear"), ("linear", "add"), ("sigmoid", "add"),
+              ("add", "mul"), ("relu_", "mul"), ("exp", "mul"), ("mul", "sum"), ("sum", "item")}
+
+
+@case
+@needs("torch")
+def edges_of_the_graph_are_data():
+    python = torch_python()
+    result, output = record([python, "-c", DATAFLOW])
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-300:]})")
+    expect_equal(result.stdout, run([python, "-c", DATAFLOW]).stdout, "result with and without the agent")
+    nodes = {node["name"]: node for node in read(exported(output, "dataflow", "--format", "tensorboard"))["graph"]}
+    wanted = {name for edge in DATA_EDGES for name in edge}
+    named = {name: node["op"].partition("::")[2] for name, node in nodes.items()}
+    found = {(named[of], named[name]) for name, node in nodes.items() for of in node["input"]
+             if not of.startswith("^") and {named[of], named[name]} <= wanted}
+    expect_equal(sorted(found), sorted(DATA_EDGES), "edges")
+    relu, = [node for node in nodes.values() if node["op"] == "aten::relu"]
+    assert not [name for name in relu["input"] if not name.startswith("^") and named[name] in wanted], relu
 
 
 GRAPH_PAGE = """

@@ -4,6 +4,7 @@
 
 import collections
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -354,6 +355,52 @@ def the_tab_of_resident_memory_has_pythons_objects_and_broken_pages():
         text = " ".join(shown.texts("#rss-breaks"))
         assert ("touch" in text) if report["broken_by"] else ("the system forbids" in text), text
         shown.expect_quiet()
+
+
+WAITING = """
+import time
+def burn():
+    begin = time.thread_time_ns()
+    while time.thread_time_ns() - begin < 2e8:
+        pass
+def rest():
+    time.sleep(0.03)
+burn(), rest()
+"""
+
+
+@case
+def samples_and_waits_are_flame_graphs():
+    env = {"TORSH_PROFILER_ACTIVITIES": "samples,python,waits", "TORSH_PROFILER_CPU_HZ": 1000}
+    recording = record([sys.executable, "-c", WAITING], env=env)[1]
+    page = written(recording)
+    processor, report, waits = data_of(page)["processor"], read_report("cpu", recording), read_report("cpu", recording, "--off")
+    weights = processor["tree"]["weights"]
+    expect_equal((sum(weights["cpu"]["bytes"]), sum(weights["cpu"]["blocks"])), (report["ns"], report["samples"]), "time and samples of the tree")
+    expect_equal((processor["ns"], processor["samples"], processor["lost"]), (report["ns"], report["samples"], report["lost"]), "samples")
+    expect_equal((sum(weights["waited"]["bytes"]), sum(weights["waited"]["blocks"])),
+                 (sum(row["total_ns"] for row in waits["waits"]), sum(row["count"] for row in waits["waits"])), "waits")
+    with opened(page) as shown:
+        for width in (400, 1280):
+            shown.open("cpu", width)
+            assert shown.js("document.documentElement.scrollWidth") <= width, f"wider than {width}"
+        share = sum(row["total_ns"] for row in report["functions"] if row["function"] == "burn") / report["ns"]
+        shown.type("#cpu-flame [type=search]", "/^burn$/")
+        text = shown.js("document.querySelector('#cpu-flame [role=status]').textContent")
+        assert abs(float(re.search(r"([\d.]+)\s*%", text)[1]) / 100 - share) < 0.01, (text, share)
+        shown.type("#waits-flame [type=search]", "sleep, nanosleep")
+        assert shown.js("document.querySelector('#waits-flame [role=status]').textContent").startswith("1 frame"), "the sleep"
+        before = shown.js("document.querySelector('#cpu-flame canvas').toDataURL()")
+        shown.js("document.querySelector('#cpu-flame canvas').focus()")
+        whole = shown.texts("#cpu-flame .selection")
+        for key in ("ArrowDown", "ArrowDown", "Enter"):
+            shown.press(key)
+        assert shown.texts("#cpu-flame .selection") != whole, "nothing is chosen"
+        shown.click("#cpu-flame [data-value=leaf]")
+        assert shown.js("document.querySelector('#cpu-flame canvas').toDataURL()") != before, "the graph is not turned around"
+        shown.screenshot(SCREENS / "processor.png")
+        shown.expect_quiet()
+    assert data_of(written(leaking()))["processor"] is None, "a tab without samples and waits"
 
 
 @case

@@ -17,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from annotations import build, itt_flags  # noqa: E402
 from environments import torch_python  # noqa: E402
-from live_targets import Target, session_of  # noqa: E402
+from live_targets import Target, session_of, sessions  # noqa: E402
+from schema import expect_fits  # noqa: E402
 from simcuda import DRIVER, of_kind, record_simulated  # noqa: E402
 from timeline import events, timeline  # noqa: E402
 
@@ -72,13 +73,62 @@ def nothing_is_recorded_before():
     expect_equal((pages(temporary), recorded_files(target.output)), ([], []), "files after its end")
 
 
+def listed(pid):
+    """Of torsh list: (program, armed) of a dormant process, or None."""
+    report = json.loads(torsh("list", "--json"))
+    expect_fits("list", report)
+    return next(((one["program"], one["armed"]) for one in report["dormant"] if one["pid"] == pid), None)
+
+
+@case
+def it_is_listed_until_it_is_recorded():
+    target, _ = sleeping()
+    with target:
+        target.send("n")
+        expect_equal(listed(target.pid), ("dormant", False), "before")
+        assert f"dormant: dormant ({target.pid}), not recorded" in torsh("list"), torsh("list")
+        start(target.pid, "armed")
+        expect_equal(listed(target.pid), ("dormant", True), "when it sleeps in read")
+        target.send("n")
+        wait_until(lambda: session_of(target.pid), "its session")
+        expect_equal(listed(target.pid), None, "when it is recorded")
+        target.end()
+    expect_equal(listed(target.pid), None, "after its end")
+
+
+def descriptors(pid):
+    """Of a process, and how many lines of its maps are shared memory."""
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return sorted(os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()), sum("memfd" in line for line in maps)
+
+
+@case
+def fifty_pauses_leave_nothing_more():
+    # A small ring: pages of it are resident once events were written to them.
+    target, _ = sleeping(TORSH_PROFILER_RING="64k")
+    with target:
+        start_while_it_calls(target)
+        after = []
+        for turn in range(50):
+            expect_equal(torsh("pause", target.pid).split(":")[0], "paused", "pause")
+            target.send("maf")
+            expect_equal(torsh("resume", target.pid).split(":")[0], "resumed", "resume")
+            target.send("maf")
+            if turn in (4, 49):
+                after.append((*descriptors(target.pid), resident(target.pid), sum(target.pid in [one["pid"] for one in session["processes"]] for session in sessions())))
+        (first, last) = after
+        expect_equal((last[:2], last[3]), (first[:2], first[3]), "descriptors, shared memory and sessions")
+        assert last[2] < first[2] + (64 << 10), f"{first[2]} bytes after 5 turns, {last[2]} after 50"
+        target.end()
+    expect_equal(sum(event["event"] == "range_push" for event in timeline(target.output)), 50 * N, "ranges of the turns in which it ran")
+
+
 @case
 def start_records_what_comes_then():
     target, temporary = sleeping()
     with target:
         target.send("alm")
         start_while_it_calls(target)
-        assert not any(name.startswith("torsh-dormant") for name in pages(temporary)), pages(temporary)
         target.send("rflmmt")
         target.end()
     expect_equal(leaked(target.output), ((2 * LEAKED, 2 * LEAKED * LEAK_BYTES), []), "leaks")
@@ -92,26 +142,219 @@ def start_records_what_comes_then():
 
 
 def start_while_it_calls(target):
-    """It sleeps in read: its next call of malloc begins the recording."""
+    """It sleeps in read: its next call of malloc begins the recording. Its page is there once it has answered."""
+    target.send("n")
     start(target.pid, "armed")
     target.send("n")
     wait_until(lambda: session_of(target.pid), "its session")
 
 
+def writer_of(pid):
+    return session_of(pid)["writer_pid"]
+
+
+def stop(pid):
+    """Whether it ends is the kernel's word: its writer is no process any more."""
+    writer = writer_of(pid)
+    text = torsh("stop", pid)
+    assert text.startswith("stopped: "), text
+    wait_until(lambda: not pathlib.Path(f"/proc/{writer}").exists(), "the end of its writer")
+    return writer
+
+
+def in_order(output):
+    """Its recordings, the first one first."""
+    return sorted(recordings(output), key=lambda path: int((re.search(r"\.(\d+)\.torsh$", path.name) or [0, 0])[1]))
+
+
 @case
-def stop_and_start_again_and_again():
+def stop_ends_the_writer_and_start_begins_again():
+    target, temporary = sleeping()
+    rounds, after, writers = 5, [], set()
+    with target:
+        target.send("alm")
+        before = descriptors(target.pid)
+        for turn in range(rounds):
+            start_while_it_calls(target)
+            target.send("t" + turn * "l" + "mt")
+            writers.add(stop(target.pid))
+            # What it makes now is in no recording; the first call lets it rest.
+            target.send("maflmt")
+            after.append((*descriptors(target.pid), len(os.listdir(f"/proc/{target.pid}/task")), session_of(target.pid),
+                          len(pages(temporary)), listed(target.pid)))
+            memory = resident(target.pid)
+            if not turn:
+                first_memory = memory
+        target.end()
+    expect_equal(len(writers), rounds, "writers")
+    # Where the writer got little of the processor the thread's ring has grown: a large one is mapped twice, too.
+    mapped = [maps for _, maps, *_ in after]
+    assert max(mapped) <= min(mapped) + 2, mapped
+    left = [(row[0], *row[2:]) for row in after]
+    expect_equal(left, [left[0]] * rounds, "what each stop leaves")
+    # One descriptor of the memory that the next writer gets, above those of programs, stays.
+    expect_equal(sorted(after[0][0]), sorted([*before[0], "/memfd:torsh-channel (deleted)"]), "descriptors")
+    expect_equal(after[0][2:], (1, None, 1, ("dormant", False)), "threads, session, page and state")
+    grown = memory - first_memory
+    # Each turn leaks up to 8 times 10 blocks of 1,234 bytes, by itself.
+    assert grown <= rounds * 8 * LEAKED * LEAK_BYTES + (64 << 10), f"{grown} bytes more after {rounds} turns"
+    made = in_order(target.output)
+    expect_equal(len(made), rounds, "recordings")
+    for turn, recording in enumerate(made):
+        expect_equal(leaked(recording), (((turn + 2) * LEAKED, (turn + 2) * LEAKED * LEAK_BYTES), []), f"leaks of turn {turn}")
+        expect_equal(sum(event["event"] == "range_push" for event in timeline(recording)), N, f"ranges of turn {turn}")
+        report = read_report("report", recording)
+        check_counts(report["events"])
+        expect_equal((report["events"]["dropped"], report["events"]["losses"]), (0, []), f"dropped in turn {turn}")
+        assert any("torsh stop" in note for note in report["notes"]), report["notes"]
+    expect_equal(pages(temporary), [], "files after its end")
+
+
+@case
+def a_process_that_sleeps_is_stopped_and_started():
     target, _ = sleeping()
     with target:
         start_while_it_calls(target)
-        for _ in range(3):
-            target.send("lm")
-            assert torsh("stop", target.pid).startswith("paused: 1 process"), "stop"
-            target.send("lmaf")
-            assert torsh("start", target.pid).startswith("resumed: 1 process"), "start"
+        target.send("lm")
+        stop(target.pid)
+        start(target.pid, "armed")
+        target.send("nn")
+        wait_until(lambda: session_of(target.pid), "its next session")
+        target.send("llmm")
         target.end()
-    expect_equal(leaked(target.output), ((3 * LEAKED, 3 * LEAKED * LEAK_BYTES), []), "leaks")
-    marked = [event for event in timeline(target.output) if event["event"] == "range_push"]
-    expect_equal(len(marked), 3 * N, "ranges")
+    expect_equal([leaked(recording)[0][0] for recording in in_order(target.output)], [LEAKED, 2 * LEAKED], "leaks")
+
+
+@case
+def threads_in_calls_are_stopped_and_started():
+    target, _ = sleeping()
+    rounds = 5
+    with target:
+        target.send("b")
+        for _ in range(rounds):
+            wait_until(lambda: torsh("start", target.pid).startswith("started"), "start")
+            wait_until(lambda: (session_of(target.pid) or {}).get("processes"), "its session")
+            target.send("lm")
+            stop(target.pid)
+            target.send("lm")
+        target.send("e")
+        target.end()
+    made = in_order(target.output)
+    expect_equal(len(made), rounds, "recordings")
+    for recording in made:
+        expect_equal(leaked(recording)[0], (LEAKED, LEAKED * LEAK_BYTES), "leaks")
+        events = read_report("report", recording)["events"]
+        check_counts(events)
+        assert events["produced"] > 1000, events
+
+
+@case
+def children_rest_too_and_are_started_for_themselves():
+    target, temporary = sleeping()
+    with target:
+        start_while_it_calls(target)
+        target.send("cl")
+        stop(target.pid)
+        # A fork and an exec of one that rests; the image that is executed is dormant again.
+        target.send("acvwyx")
+        expect_equal((session_of(target.pid), len(pages(temporary)), listed(target.pid)), (None, 1, ("dormant", False)), "after them")
+        start_while_it_calls(target)
+        target.send("lcl")
+        target.end()
+    # Of both processes of each.
+    expect_equal([leaked(recording)[0][0] for recording in in_order(target.output)], [2 * LEAKED, 3 * LEAKED], "leaks")
+    expect_equal(pages(temporary), [], "files after its end")
+
+
+@case
+def a_child_that_first_calls_after_the_stop_rests():
+    target, temporary = sleeping()
+    with target:
+        start_while_it_calls(target)
+        target.send("dl")
+        stop(target.pid)
+        # The parent's page, and that of the child, which has found that its session is over.
+        target.send("ng")
+        [child] = children_of(target.pid)
+        expect_equal(sorted(name.split("-")[-1] for name in pages(temporary)), sorted([str(target.pid), child]), "pages")
+        expect_equal((listed(target.pid), listed(int(child))), (("dormant", False), ("dormant", False)), "both")
+        start_while_it_calls(target)
+        # By the first of these the child was armed: what begins its recording isn't in that.
+        target.send("lgg")
+        target.send("q")
+        stop(target.pid)
+        target.send("nl")
+        expect_equal((session_of(target.pid), listed(target.pid)), (None, ("dormant", False)), "after the next stop")
+        target.end()
+    made = in_order(target.output)
+    expect_equal(leaked(made[0]), ((LEAKED, LEAKED * LEAK_BYTES), []), "leaks of the first recording")
+    assert all(leaked(recording)[0][0] for recording in made[1:]), "later recordings"
+    expect_equal(pages(temporary), [], "files after its end")
+
+
+@case
+def children_that_were_recorded_have_pages_of_their_own():
+    target, temporary = sleeping()
+    with target:
+        start_while_it_calls(target)
+        target.send("dg")
+        [child] = children_of(target.pid)
+        expect_equal(sorted(name.split("-")[-1] for name in pages(temporary)), sorted([str(target.pid), child]), "pages")
+        expect_equal([listed(target.pid), listed(int(child))], [None, None], "both are in a session")
+        stop(target.pid)
+        # The child makes no call, and is armed nevertheless.
+        target.send("n")
+        assert torsh("start", target.pid).endswith("; 1 of its descendants is armed\n"), "start"
+        # The parent sleeps: the child doesn't wait for it, and has a session of its own.
+        target.send("nlgg")
+        stop(target.pid)
+        stop(int(child))
+        # Neither begins again by itself.
+        target.send("nlgg")
+        expect_equal([listed(target.pid), listed(int(child))], [("dormant", False)] * 2, "after the next stop")
+        target.send("q")
+        target.end()
+    expect_equal(pages(temporary), [], "files after its end")
+
+
+@case
+def the_program_arms_itself_after_a_stop():
+    target, _ = sleeping()
+    with target:
+        target.send("sl")
+        stop(target.pid)
+        target.send("lmsllm")
+        target.end()
+    expect_equal([leaked(recording)[0][0] for recording in in_order(target.output)], [LEAKED, 2 * LEAKED], "leaks")
+
+
+@case
+def without_a_heap_it_is_stopped_too():
+    target, _ = sleeping(TORSH_PROFILER_ACTIVITIES="itt,nvtx")
+    with target:
+        for _ in range(3):
+            start_while_it_calls(target)
+            target.send("mm")
+            stop(target.pid)
+            target.send("nm")
+        target.end()
+    counts = [collections.Counter(event["event"] for event in timeline(recording)) for recording in in_order(target.output)]
+    expect_equal([count["range_push"] for count in counts], [2 * N] * 3, "ranges")
+
+
+@case
+def what_can_not_rest_is_paused():
+    for is_dormant in (True, False):
+        target = sleeping(TORSH_PROFILER_ACTIVITIES="heap,cpu")[0] if is_dormant else Target([PROGRAM])
+        with target:
+            if is_dormant:
+                start_while_it_calls(target)
+            wait_until(lambda: session_of(target.pid), "its session")
+            writer = writer_of(target.pid)
+            assert torsh("stop", target.pid).startswith("paused: 1 process"), "stop"
+            assert pathlib.Path(f"/proc/{writer}").exists(), "its writer is there"
+            assert torsh("start", target.pid).startswith("resumed: 1 process"), "start"
+            target.end()
 
 
 @case
@@ -156,16 +399,19 @@ def forks_and_execs_have_pages_of_their_own():
 def the_processes_below_one_are_armed_with_it():
     target, temporary = sleeping()
     with target:
-        # The shell waits for it: armed, it begins with its next call.
+        # The shell waits for it: armed, it begins with its next call. It may not have come to that yet: then it has begun, and
+        # the program below is recorded with it.
         command = ["bash", "-c", f"{shell_words(PROGRAM)}; :"]
         with Target(command, output=scratch("below"), TMPDIR=temporary, XDG_RUNTIME_DIR="", **DORMANT) as shell:
             shell.send("l")
             wait_until(lambda: len(pages(temporary)) == 3, "the pages of three processes")
+            [program] = children_of(shell.pid)
             text = torsh("start", shell.pid)
             assert text.endswith("; 1 of its descendants is armed\n"), text
             shell.send("nll")
             shell.end()
-            [recording] = [path for path in recordings(shell.output) if path.name.startswith("dormant-")]
+            [recording] = [path for path in recordings(shell.output)
+                           if int(program) in [row["pid"] for row in read_report("report", path)["processes"]]]
             expect_equal(leaked(recording), ((2 * LEAKED, 2 * LEAKED * LEAK_BYTES), []), "leaks of the program")
         target.send("l")
         expect_equal(recorded_files(target.output), [], "recordings of another process")

@@ -110,7 +110,26 @@ def a_rank_whose_quota_is_used_up_is_found():
     assert free[0] in (0, None), free
     for reported, first, last in zip(late, before_end, at_end):
         assert first <= reported <= last, (late, before_end, at_end)
+    assert "between two collectives" in straggler["causes"][0]["evidence"], straggler
     assert late[1] > 0 and f"in {late[1]} of {late[2]} periods" in straggler["causes"][0]["evidence"], straggler
+
+
+@case
+@needs("torch")
+def a_quota_that_is_used_up_outside_of_steps_is_no_cause():
+    """The rank is throttled for longer than it is late in all its steps, but before and after them. In its steps it sleeps."""
+    folder, group = scratch("outside"), make_group()
+    try:
+        report, output = trained(folder, "outside", str(LATE), str(group))
+    finally:
+        group.rmdir()
+    in_kernel, _, _ = throttling_of((folder / f"{LATE}.throttled").read_text())
+    reported = report["ranks"][LATE]["cpu_throttled_ns"]
+    print(f"throttled for {in_kernel}, reported {reported}, late by {cost_ns(folder)}: {report['stragglers']}")
+    # Else the whole run would be no worse a measure.
+    assert reported >= 0.9 * in_kernel and reported > 0.6 * cost_ns(folder), (reported, in_kernel, cost_ns(folder))
+    straggler = expect_cause(report, output, "python", "Python, sleep or I/O outside of operators")
+    assert not {"cpu_throttled", "cpu_wait"} & {cause["kind"] for cause in straggler["causes"]}, straggler
 
 
 main()

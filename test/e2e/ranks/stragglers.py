@@ -193,6 +193,50 @@ def equal_ranks_have_no_outlier():
     assert "three ranks" in report["outliers_reason"], report["outliers_reason"]
 
 
+# Of each row of a table: the texts of its cells, the whole path, and whether it can be seen.
+DIFFERENCES = """[...document.querySelectorAll("#outliers tbody tr")].map(row => {
+    row.scrollIntoView({block: "center"});
+    const cells = [...row.children], box = cells[1].getBoundingClientRect();
+    const seen = document.elementFromPoint(box.x + Math.min(box.width, 20) / 2, box.y + box.height / 2);
+    return [cells.slice(0, 4).map(cell => cell.textContent), cells[1].querySelector("span").title, cells[1].contains(seen)];
+})"""
+
+
+@case
+@needs("torch")
+def the_page_shows_the_outlier_and_what_it_does_otherwise():
+    report, output, _ = trained(4, "more_compute")
+    path = scratch("page") / "ranks.html"
+    torsh("ranks", output, "--html", "-o", path)
+    expect_sealed(path)
+    outlier, = report["outliers"]
+    with opened(path) as page:
+        for width in (1280, 400):
+            page.open(width=width)
+            said, = page.texts("#outliers .outlier p")
+            assert re.fullmatch(rf"rank {LATE} differs in [\d.]+\s?% of a step\.", said), said
+            rows = page.js(DIFFERENCES)
+            expect_equal(len(rows), len(outlier["differences"]), "differences")
+            by_share = sorted(outlier["differences"], key=lambda row: -row["share"])
+            for (texts, whole, is_seen), row in zip(rows, by_share):
+                expect_equal(texts, [row["kind"], row["path"].split(" > ")[-1], f"{row['calls']:,}", f"{row['others_calls']:,}"], "cells")
+                expect_equal((whole, is_seen), (row["path"], True), "the whole path, and whether it is seen")
+            assert page.js("document.documentElement.scrollWidth") <= width, f"it is wider than {width}"
+        page.expect_quiet()
+
+
+@case
+@needs("torch")
+def the_page_of_ranks_that_do_the_same_names_no_outlier():
+    for world in (4, 2):  # two ranks are not compared
+        _, output, _ = trained(world)
+        path = scratch("page") / "ranks.html"
+        torsh("ranks", output, "--html", "-o", path)
+        with opened(path) as page:
+            page.open()
+            expect_equal(page.js("document.querySelector('#outliers')"), None, "outliers")
+
+
 @case
 @needs("torch")
 def folds_of_ranks_merge_to_the_fold_of_the_recording():

@@ -81,6 +81,23 @@ def a_signal_keeps_a_copy():
 
 
 @case
+def copies_that_gave_their_places_leave_one_note_in_all():
+    n, places = 20, 16
+    # Copies may follow each other by half of what the recorder spans, and while one is due nothing passes.
+    with Target(PACED, TORSH_PROFILER_RECORD="ring:20steps", TORSH_PROFILER_KEEP="signal:USR2") as target:
+        for i in range(n):
+            target.send("s" * 400)
+            target.process.send_signal(signal.SIGUSR2)
+            wait_until(lambda: target.send("s") or copies(target) and int(copies(target)[-1].stem) == i + 1, f"copy {i + 1}")
+        target.end()
+        expect_equal([int(copy.stem) for copy in copies(target)], list(range(n - places + 1, n + 1)), "copies")
+        notes = [note for note in notes_of(recording_of(target)).split("kept as ")]
+        expect_equal(len(notes) - 1, places, "notes of copies")
+        assert all(f"/{i + 1 + n - places}.torsh: " in note for i, note in enumerate(notes[1:])), notes
+        assert f"copies that gave their places to later ones: {n - places}" in " ".join(notes), notes
+
+
+@case
 def the_file_does_not_grow_with_the_run():
     sizes = {}
     # Room is used again after some 4 s: both runs are longer.

@@ -3,11 +3,9 @@
 """Requests of real servers are steps, each with its own operators, also where they overlap."""
 
 import concurrent.futures
-import http.client
 import json
 import pathlib
 import signal
-import socket
 import sys
 import tempfile
 
@@ -16,39 +14,11 @@ from harness import *  # noqa: E402,F403
 from environments import environment_python  # noqa: E402
 from schema import expect_fits  # noqa: E402
 from torch_python import OPERATORS_ONLY, torch_python  # noqa: E402
+from unix_http import get, is_listening  # noqa: E402
 
 FOLDER = ROOT / "test/python/inference"
 # Pairs of requests that wait for each other: forwards of each.
 PAIRS = [(1, 3), (2, 6), (4, 5)]
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
-        self.sock.connect(str(self.path))
-
-
-def get(path, n):
-    connection = UnixConnection(path)
-    connection.request("GET", f"/{n}")
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    return answer.status, body
-
-
-def is_listening(path):
-    try:
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(str(path))
-    except OSError:
-        return False
-    return True
 
 
 def environment_of(**variables):
@@ -74,9 +44,9 @@ def serve_pairs(command, path, output, together, has_agent, variables):
         with concurrent.futures.ThreadPoolExecutor(2) as clients:
             for pair in PAIRS:
                 if together == 2:
-                    answers = list(clients.map(lambda n: get(path, n), pair))
+                    answers = list(clients.map(lambda n: get(path, f"/{n}"), pair))
                 else:
-                    answers = [get(path, n) for n in pair]
+                    answers = [get(path, f"/{n}") for n in pair]
                 expect_equal(answers, [(200, b"ok")] * 2, "answers")
         server.send_signal(signal.SIGTERM)
         server.wait(60)

@@ -6,7 +6,7 @@ step, on models of each kind. Where the two differ, and why:
  - FlopCounterMode of 2.3 does not have the CPU's attention; `flops` counts as today's does.
  - It can't look at what torch.compile made in 2.3: the model that was compiled is compared with the same one as it was.
  - What one operator does by calling others (a transformer's fast path without gradients, bilinear, cdist) is nothing to it,
-   as it doesn't look inside; we count the products there, fused ones too.
+   as it doesn't look inside: the products there are in flops_all only, fused ones too.
  - Attention over packed sequences (_flash_attention_forward, _efficient_attention_forward) has no formula of ours, as only
    the device has the lengths of the sequences; inside of scaled_dot_product_attention it counts there. flex_attention is no
    operator of its own where it isn't compiled: the products inside are counted.
@@ -72,6 +72,72 @@ def a_compiled_model_has_the_flops_of_the_counter():
     expect_equal(report["ops_without_formula"], [], "what has no formula")
 
 
+FROZEN = """
+import json, torch
+from torch.utils.flop_counter import FlopCounterMode
+import torch._inductor.config
+torch._inductor.config.freezing = True
+model = torch.nn.Sequential(torch.nn.Linear(48, 64), torch.nn.GELU(), torch.nn.Linear(64, 16)).eval()
+x = torch.randn(2, 10, 48)
+with torch.no_grad():
+    with FlopCounterMode(display=False) as counter:
+        model(x)
+    compiled = torch.compile(model)
+    compiled(x)
+    with torch.autograd.profiler.record_function("frozen"):
+        compiled(x)
+print(counter.get_total_flops())
+"""
+
+
+@case
+def a_frozen_model_has_the_flops_of_the_model_that_it_was():
+    """Inductor has packed the weights, and calls MKL or oneDNN instead of aten::addmm."""
+    result, output = record([torch_python(), "-c", FROZEN], env={**OPERATORS_ONLY, **inductor_cache()}, timeout=TIMEOUT_S)
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
+    report = read_report("ops", output, "--limit", "0")
+    [frozen] = [entry for entry in report["ops"] if entry["name"] == "frozen"]
+    expect_equal(frozen["flops"], int(result.stdout), f"FLOPs among {sorted(entry['name'] for entry in report['ops'])}")
+    without = {entry["name"] for entry in report["ops_without_formula"]}
+    assert not [name for name in without if "linear" in name], without
+
+
+TEMPLATES = """
+import torch
+import torch._inductor.config as config
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+config.freezing, config.max_autotune, config.max_autotune_gemm_backends = True, True, "CPP"
+model, x = nn.Sequential(nn.Linear(32, 64), nn.ReLU()).eval(), torch.randn(16, 32)
+with torch.no_grad():
+    with FlopCounterMode(display=False) as counter:
+        model(x)
+    compiled = torch.compile(model)
+    compiled(x)
+    for i in range(2):
+        with torch.autograd.profiler.record_function("compiled"):
+            compiled(x)
+print(counter.get_total_flops())
+"""
+
+
+@case
+def templates_of_inductor_have_the_flops_of_the_counter():
+    """By the names of their kernels, which have sizes where Inductor records calls of these."""
+    if TORCH != "torch":
+        raise Skip("names of templates have sizes in newer versions")
+    environment = {**OPERATORS_ONLY, **inductor_cache(), "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE": "1",
+                   "TORSH_PROFILER_FILTER": "python*"}
+    result, output = record([torch_python(), "-c", TEMPLATES], env=environment, timeout=2 * TIMEOUT_S)
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
+    report = read_report("ops", output, "--limit", "0")
+    [compiled] = [entry for entry in report["ops"] if entry["name"] == "compiled"]
+    names = sorted(entry["name"] for entry in report["ops"])
+    expect_equal(compiled["flops"], 2 * int(result.stdout), f"FLOPs among {names}")
+    assert any("gemm_m16n64k32" in name for name in names), names
+
+
+
 FUSED = """
 import json, sys, torch
 from torch import nn
@@ -103,13 +169,12 @@ def fused():
 
 @case
 def what_is_fused_is_what_it_is_made_of():
-    """The counter does not see these; for an LSTM that a library computes neither has a value
-    except in flops_all."""
+    """The counter does not see these, nor an LSTM that a library computes: they are in flops_all."""
     printed, output = fused()
     scopes = {entry["name"]: entry for entry in read_report("ops", output, "--limit", "0")["ops"]}
     attention = 0 if "_scaled_dot_product_flash_attention_for_cpu" in printed["known"] else ATTENTION
     composed = printed["counts"]["composed"] + attention
-    expect_equal((scopes["composed"]["flops"], scopes["fused"]["flops"]), (composed, composed), "FLOPs")
+    expect_equal((scopes["composed"]["flops"], scopes["fused"]["flops"]), (composed, printed["counts"]["fused"]), "FLOPs")
     assert printed["counts"]["fused"] < composed, printed
     assert scopes["fused"]["flops_all"] > composed + LSTM, scopes["fused"]
 

@@ -67,8 +67,26 @@ def dumped(output):
     return [json.loads(line) for path in recordings(output) for line in torsh("dump", path).splitlines()]
 
 
+def exchanges(output):
+    """sent, received, replied and returned of all exchanges in a recording."""
+    found = []
+    for row in dumped(output):
+        one, sent = row.get("clock_exchanges"), 0
+        for i in range(len(one["sent_step"]) if one else 0):
+            sent += one["sent_step"][i]
+            received = sent + one["received_after"][i]
+            found.append((sent, received, received + one["replied_after"][i], sent + one["returned_after"][i]))
+    return found
+
+
 def session(output):
     return next(row["session"] for row in dumped(output) if "session" in row)
+
+
+def largest_error_ns(output, end_ns):
+    """What the slowest exchange leaves open, and a drift of 1 in 1,000 until that time of its clock: on a busy machine that is more."""
+    ways = [(returned - sent) - (replied - received) for sent, received, replied, returned in exchanges(output)]
+    return max(ways) + (end_ns - session(output)["start_monotonic_ns"]) // 1000
 
 
 def session_offset(outputs):

@@ -4,8 +4,9 @@
  * processor time; printed, to be compared with and without samples.
  *	state	actions, masks, pending ones, timers, descriptors, threads
  *	waits	blocks all signals, burns, and waits for any of them
- *	takes	handles all real-time signals, late, and sends them to itself
- *	one	blocks one real-time signal after the other, sends it to itself and waits for it
+ *	takes	handles SIGSTKFLT and all real-time signals, late, and sends them to itself
+ *	one	blocks one of these after the other, sends it to itself and waits for it
+ *	fault	handles SIGSTKFLT, and no other
  *	kill N	sends itself signal N, which has no handler
  *	spawn	a child's mask, after all signals were blocked
  */
@@ -27,6 +28,17 @@
 
 static volatile uint64_t sink;
 static volatile sig_atomic_t n_taken;
+
+/* The sampler takes one of these: SIGSTKFLT, then the real-time signals from the highest on. */
+static int n_signals(void)
+{
+	return SIGRTMAX - SIGRTMIN + 2;
+}
+
+static int signal_at(int i)
+{
+	return i ? SIGRTMAX - i + 1 : SIGSTKFLT;
+}
 
 static void burn(double seconds)
 {
@@ -157,14 +169,14 @@ static void show_takes(void)
 	struct sigaction action = {.sa_handler = take};
 
 	burn(0.1);
-	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
-		if (sigaction(i, &action, NULL))
-			printf("sigaction %d: %d\n", i, errno);
+	for (int i = 0; i < n_signals(); i++)
+		if (sigaction(signal_at(i), &action, NULL))
+			printf("sigaction %d: %d\n", signal_at(i), errno);
 	burn(0.1);
 	printf("taken %d\n", (int)n_taken);
-	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
-		raise(i);
-	printf("taken %d of %d\n", (int)n_taken, SIGRTMAX - SIGRTMIN + 1);
+	for (int i = 0; i < n_signals(); i++)
+		raise(signal_at(i));
+	printf("taken %d of %d\n", (int)n_taken, n_signals());
 	print_actions();
 }
 
@@ -174,7 +186,8 @@ static void show_one(void)
 	siginfo_t info;
 	sigset_t one;
 
-	for (int i = SIGRTMAX; i >= SIGRTMIN; i--) {
+	for (int k = 0; k < n_signals(); k++) {
+		int i = signal_at(k);
 		union sigval value = {.sival_int = i};
 
 		sigemptyset(&one);
@@ -188,6 +201,20 @@ static void show_one(void)
 	}
 	sigprocmask(SIG_BLOCK, NULL, &one);
 	print_set("mask", &one);
+}
+
+static void show_fault(void)
+{
+	struct sigaction action = {.sa_handler = take}, before;
+
+	burn(0.05);
+	sigaction(SIGSTKFLT, &action, &before);
+	printf("before %d\n", before.sa_handler == SIG_DFL);
+	burn(0.1);
+	printf("taken %d\n", (int)n_taken);
+	raise(SIGSTKFLT);
+	printf("taken %d\n", (int)n_taken);
+	print_actions();
 }
 
 static void show_child(void)
@@ -221,6 +248,8 @@ int main(int argc, char **argv)
 		show_takes();
 	else if (!strcmp(what, "one"))
 		show_one();
+	else if (!strcmp(what, "fault"))
+		show_fault();
 	else if (!strcmp(what, "spawn"))
 		show_child();
 	else if (!strcmp(what, "kill") && argc > 2) {

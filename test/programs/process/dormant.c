@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +66,37 @@ static void run_thread(void)
 	pthread_join(thread, NULL);
 }
 
+#define N_BUSY 3
+
+static pthread_t busy[N_BUSY];
+static atomic_bool is_busy;
+
+static void *make_blocks(void *unused)
+{
+	while (atomic_load(&is_busy)) {
+		void *volatile block = malloc(64);
+
+		torsh_range_push("busy");
+		free(block);
+		torsh_range_pop();
+	}
+	return unused;
+}
+
+static void begin_threads(void)
+{
+	atomic_store(&is_busy, true);
+	for (int i = 0; i < N_BUSY; i++)
+		pthread_create(&busy[i], NULL, make_blocks, NULL);
+}
+
+static void end_threads(void)
+{
+	atomic_store(&is_busy, false);
+	for (int i = 0; i < N_BUSY; i++)
+		pthread_join(busy[i], NULL);
+}
+
 static void mark_ranges(void)
 {
 	for (int i = 0; i < N; i++) {
@@ -81,6 +114,39 @@ static void run_child(void)
 		exit(0);
 	}
 	waitpid(child, NULL, 0);
+}
+
+static int to_child[2], from_child[2];
+
+/* A child of which no wrapper knows: it leaks for each byte that it gets, until the pipe ends. */
+static void begin_quiet_child(void)
+{
+	char byte;
+
+	if (pipe(to_child) || pipe(from_child))
+		abort();
+	if (!syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) {
+		close(to_child[1]);
+		while (read(to_child[0], &byte, 1) == 1) {
+			leak();
+			(void)!write(from_child[1], &byte, 1);
+		}
+		exit(0);
+	}
+}
+
+static void leak_in_quiet_child(void)
+{
+	char byte = 0;
+
+	(void)!write(to_child[1], &byte, 1);
+	(void)!read(from_child[0], &byte, 1);
+}
+
+static void end_quiet_child(void)
+{
+	close(to_child[1]);
+	wait(NULL);
 }
 
 static void run_vfork_child(bool executes)
@@ -142,6 +208,38 @@ static void become_itself(void)
 	abort();
 }
 
+static void obey_of_children(char letter)
+{
+	switch (letter) {
+	case 'c':
+		run_child();
+		break;
+	case 'd':
+		begin_quiet_child();
+		break;
+	case 'g':
+		leak_in_quiet_child();
+		break;
+	case 'q':
+		end_quiet_child();
+		break;
+	case 'v':
+		run_vfork_child(false);
+		break;
+	case 'w':
+		run_vfork_child(true);
+		break;
+	case 'y':
+		execl("/nonexistent", "nothing", NULL);
+		break;
+	case 'x':
+		become_itself();
+		break;
+	default:
+		break;
+	}
+}
+
 static void obey(char letter)
 {
 	switch (letter) {
@@ -160,23 +258,14 @@ static void obey(char letter)
 	case 't':
 		run_thread();
 		break;
+	case 'b':
+		begin_threads();
+		break;
+	case 'e':
+		end_threads();
+		break;
 	case 'm':
 		mark_ranges();
-		break;
-	case 'c':
-		run_child();
-		break;
-	case 'v':
-		run_vfork_child(false);
-		break;
-	case 'w':
-		run_vfork_child(true);
-		break;
-	case 'y':
-		execl("/nonexistent", "nothing", NULL);
-		break;
-	case 'x':
-		become_itself();
 		break;
 	case 's':
 		torsh_resume();
@@ -191,6 +280,7 @@ static void obey(char letter)
 		make_pairs();
 		break;
 	default:
+		obey_of_children(letter);
 		break;
 	}
 }

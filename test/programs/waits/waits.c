@@ -364,6 +364,8 @@ static void print_bound(void)
 	PRINT(read);
 	PRINT(nanosleep);
 	PRINT(pthread_mutex_lock);
+	PRINT(pthread_mutex_unlock);
+	PRINT(sem_post);
 	PRINT(getpid);
 #undef PRINT
 }

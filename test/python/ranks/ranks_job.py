@@ -7,7 +7,8 @@ A training of several ranks over gloo, one of which may be late:
 starts the ranks, which meet in a file of FOLDER: a port that is free now may be another's in a moment. KIND is what
 RANK does beside the training in each step. FOLDER/RANK.json gets when each backward pass began, by CLOCK_MONOTONIC in ns:
 its end is the only collective of a step. FOLDER/RANK.waited gets how long the rank's threads were runnable without a CPU.
-GROUP is the folder of a control group with a quota of CPU time, for RANK alone; FOLDER/RANK.throttled gets its cpu.stat.
+GROUP is the folder of a control group with a quota of CPU time, for RANK alone: "throttled" has it in its steps, "outside"
+before and after them, where it sleeps. FOLDER/RANK.throttled gets its cpu.stat.
 """
 import gc
 import json
@@ -75,6 +76,21 @@ def set_quota(group, quota_us, period_us=20000):
         file.write(str(quota_us or -1))
 
 
+def throttling_us(group):
+    with open(f"{group}/cpu.stat", encoding="utf-8") as file:
+        stat = dict(line.split() for line in file)
+    return int(stat["throttled_time"]) // 1000 if "throttled_time" in stat else int(stat["throttled_usec"])
+
+
+def be_throttled(group, time_us=2000000):
+    """Computes with a quota until it was throttled for so long."""
+    before_us = throttling_us(group)
+    set_quota(group, 1000)
+    while throttling_us(group) < before_us + time_us:
+        compute_alike(10000)
+    set_quota(group, None)
+
+
 def touch_pages(bytes_=b"1" * (4 << 20)):
     with mmap.mmap(-1, len(bytes_), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as area:
         area.madvise(mmap.MADV_NOHUGEPAGE)  # else a few faults bring all of it
@@ -93,6 +109,7 @@ def lateness(kind, torch):
         gc.collect()
     return {
         "sleep": lambda: time.sleep(LATE_S),
+        "outside": lambda: time.sleep(LATE_S),
         "gc": lambda: until_late(collect),
         "more_compute": lambda: until_late(lambda: torch.mm(small, small)),
         "slow_compute": None,
@@ -129,6 +146,8 @@ def train(folder, rank, steps, kind, group, crowds):
     import torch.distributed as dist
 
     torch.set_num_threads(1)
+    if kind == "outside":
+        be_throttled(group)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=int(os.environ["WORLD_SIZE"]))
     torch.manual_seed(1)
     model = torch.nn.parallel.DistributedDataParallel(
@@ -142,7 +161,7 @@ def train(folder, rank, steps, kind, group, crowds):
         crowding = crowd()
     if kind == "even" and crowds:
         stay_on_cpu(min(os.sched_getaffinity(0)))
-    if group:
+    if kind == "throttled" and group:
         set_quota(group, 1000)
     gc.disable()  # an automatic collection would be another rank's lateness
     began, small = [], torch.ones(10, 10)
@@ -157,6 +176,8 @@ def train(folder, rank, steps, kind, group, crowds):
         loss.backward()
         optimizer.step()
     dist.barrier()
+    if kind == "outside":
+        be_throttled(group)
     write_truth(folder, rank, began, group)
     for other in crowding:
         other.kill()

@@ -13,7 +13,7 @@
 #if __has_include(<cupti_range_profiler.h>) && CUPTI_API_VERSION >= 130200
 #define HAS_COUNTERS 1
 
-enum { MAX_METRICS = 64, MAX_PASSES = 2 };
+enum { MAX_METRICS = 64, MAX_PASSES = 11 };
 
 /* What was counted of a kernel, or of the kernels of a sample. */
 struct counted {

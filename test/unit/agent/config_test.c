@@ -199,6 +199,8 @@ static void counters_are_off_until_requested(void **state)
 	} settings[] = {
 		{"TORSH_PROFILER_COUNTERS=operators", COUNTERS_OF_OPERATORS, 1, 1000000},
 		{"TORSH_PROFILER_COUNTERS=operators:2", COUNTERS_OF_OPERATORS, 2, 1000000},
+		{"TORSH_PROFILER_COUNTERS=operators:full", COUNTERS_OF_OPERATORS,
+		 COUNTERS_ALL_PASSES, 1000000},
 		{"TORSH_PROFILER_COUNTERS=timeline", COUNTERS_OF_TIMELINE, 1, 1000000},
 		{"TORSH_PROFILER_COUNTERS=timeline:50us", COUNTERS_OF_TIMELINE, 1, 50000},
 		{"TORSH_PROFILER_COUNTERS=timeline:20ms", COUNTERS_OF_TIMELINE, 1, 20000000},
@@ -216,6 +218,29 @@ static void counters_are_off_until_requested(void **state)
 		assert_int_equal(torsh_config.counters.mode, settings[i].mode);
 		assert_int_equal(torsh_config.counters.n_passes, settings[i].n_passes);
 		assert_int_equal(torsh_config.counters.interval_ns, settings[i].interval_ns);
+	}
+}
+
+static void kinds_are_forwarded_if_they_are_named(void **state)
+{
+	static const struct {
+		const char *variable;
+		uint32_t forward;
+	} settings[] = {
+		{"TORSH_PROFILER_FORWARD=operators", FORWARD_OPERATORS},
+		{"TORSH_PROFILER_FORWARD=steps,modules", FORWARD_STEPS | FORWARD_MODULES},
+		{"TORSH_PROFILER_FORWARD=none", 0},
+		{"TORSH_PROFILER_FORWARD=none,steps", 0},
+		{"TORSH_PROFILER_FORWARD=", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		char *set[] = {(char *)(uintptr_t)settings[i].variable, NULL};
+
+		read_config(set);
+		assert_int_equal(torsh_config.forward, settings[i].forward);
+		assert_int_equal(strstr(printed, "operators,modules,steps") != NULL, i > 2);
 	}
 }
 
@@ -247,7 +272,6 @@ static void each_activity_is_one_of_its_own(void **state)
 		assert_int_equal(seen & torsh_config.activities, 0);
 		seen |= torsh_config.activities;
 	}
-	assert_int_equal(seen & ACTIVITY_LATER, 0);
 	/* PyTorch's own word. */
 	read_config((char *[]){"TORSH_PROFILER_ACTIVITIES=cpu", NULL});
 	assert_int_equal(torsh_config.activities, seen);
@@ -257,7 +281,7 @@ static void each_activity_is_one_of_its_own(void **state)
 static void what_would_be_refused_at_the_end_is_refused_at_once(void **state)
 {
 	char *set[] = {"TORSH_PROFILER_EXPORT_FORMAT=chrome,webpage",
-		       "TORSH_PROFILER_ACTIVITIES=perf", NULL};
+		       "TORSH_PROFILER_ACTIVITIES=pref", NULL};
 
 	(void)state;
 	read_config(set);
@@ -265,7 +289,7 @@ static void what_would_be_refused_at_the_end_is_refused_at_once(void **state)
 		printed,
 		"TORSH_PROFILER_EXPORT_FORMAT=chrome,webpage is not understood and is ignored; accepted: "));
 	assert_null(torsh_config.export_formats);
-	assert_non_null(strstr(printed, "TORSH_PROFILER_ACTIVITIES=perf is not understood"));
+	assert_non_null(strstr(printed, "TORSH_PROFILER_ACTIVITIES=pref is not understood"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP &&
 		    torsh_config.activities & ACTIVITY_CUDA);
 }
@@ -344,17 +368,18 @@ static void an_unknown_variable_is_named_with_what_there_is(void **state)
 	assert_null(torsh_config.output);
 }
 
-static void planned_features_are_reported_as_such(void **state)
+static void counters_are_recorded_only_if_they_are_named(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_ACTIVITIES=heap,perf", NULL};
+	char *host[] = {"TORSH_PROFILER_ACTIVITIES=cpu,cuda,waits", NULL};
+	char *named[] = {"TORSH_PROFILER_ACTIVITIES=heap,perf", NULL};
 
 	(void)state;
-	read_config(set);
-	assert_non_null(strstr(
-		printed,
-		"this version records cpu (which is heap, vm, python, "
-		"torch, nvtx, itt, mpi and samples), cuda, blas, waits, and nccl or nccl:full"));
-	assert_true(torsh_config.activities & ACTIVITY_HEAP);
+	assert_false(torsh_config.activities & ACTIVITY_PERF);
+	read_config(host);
+	assert_false(torsh_config.activities & ACTIVITY_PERF);
+	read_config(named);
+	assert_string_equal(printed, "");
+	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_PERF);
 }
 
 static void waits_are_recorded_only_if_they_are_named(void **state)
@@ -476,6 +501,7 @@ int main(void)
 		cmocka_unit_test_setup(every_block_is_recorded_until_samples_are_requested,
 				       restore_defaults),
 		cmocka_unit_test_setup(counters_are_off_until_requested, restore_defaults),
+		cmocka_unit_test_setup(kinds_are_forwarded_if_they_are_named, restore_defaults),
 		cmocka_unit_test_setup(counters_without_cuda_are_reported_as_none,
 				       restore_defaults),
 		cmocka_unit_test_setup(each_activity_is_one_of_its_own, restore_defaults),
@@ -486,7 +512,8 @@ int main(void)
 				       restore_defaults),
 		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is,
 				       restore_defaults),
-		cmocka_unit_test_setup(planned_features_are_reported_as_such, restore_defaults),
+		cmocka_unit_test_setup(counters_are_recorded_only_if_they_are_named,
+				       restore_defaults),
 		cmocka_unit_test_setup(waits_are_recorded_only_if_they_are_named, restore_defaults),
 		cmocka_unit_test_setup(nccl_is_recorded_in_two_depths, restore_defaults),
 		cmocka_unit_test_setup(a_child_of_a_session_does_not_complain_again,

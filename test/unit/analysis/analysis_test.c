@@ -79,6 +79,20 @@ static void what_is_not_recorded_is_not_judged(void **state)
 	forget();
 }
 
+/* A template of Inductor has its sizes in its name; a scope of the program has any name. */
+static void a_scope_is_not_judged_by_its_name(void **state)
+{
+	struct scenario given = healthy;
+
+	(void)state;
+	given.is_in_scope = 1;
+	evaluate(&given);
+	assert_int_equal(analysis.rules[RULE_MEMORY_BOUND].state, RULE_NOT_EVALUATED);
+	assert_string_equal(analysis.rules[RULE_MEMORY_BOUND].reason,
+			    "the FLOPs of some operators are not known");
+	forget();
+}
+
 /* Of one process alone, of ranks that ran different collectives, and of one that is there twice. */
 static void ranks_that_can_not_be_compared_are_not_judged(void **state)
 {
@@ -274,6 +288,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_found_in_a_healthy_training),
 		cmocka_unit_test(what_comes_behind_the_last_step_is_not_in_it),
 		cmocka_unit_test(what_is_not_recorded_is_not_judged),
+		cmocka_unit_test(a_scope_is_not_judged_by_its_name),
 		cmocka_unit_test(ranks_that_can_not_be_compared_are_not_judged),
 		cmocka_unit_test(a_waiting_rank_has_the_rank_that_it_waits_for),
 		cmocka_unit_test(findings_have_their_fraction_of_the_steps),

@@ -56,6 +56,12 @@ static const struct finding *find(enum rule rule)
 	return NULL;
 }
 
+/* The others of the host are in host_costs_test.c. */
+static bool is_of_this_test(enum rule rule)
+{
+	return torsh_rule_is_of_host(rule) && rule <= RULE_GC_PAUSES;
+}
+
 #define GIB 1073741824.0
 #define FIELD(name) offsetof(struct host_scenario, name)
 #define COMMON_MAX 2
@@ -222,7 +228,7 @@ static void each_limit_has_a_case(void **state)
 {
 	(void)state;
 	for (int limit = 0; limit < N_LIMITS; limit++) {
-		bool is_there = !torsh_rule_is_of_host(torsh_limits[limit].rule);
+		bool is_there = !is_of_this_test(torsh_limits[limit].rule);
 
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 			is_there = is_there || (int)cases[i].limit == limit;
@@ -237,8 +243,7 @@ static void nothing_is_found_in_a_healthy_program(void **state)
 	evaluate(&healthy_host);
 	assert_int_equal(analysis.n, 0);
 	for (int rule = 0; rule < N_RULES; rule++) {
-		if (torsh_rule_is_of_host((enum rule)rule) &&
-		    analysis.rules[rule].state != RULE_CLEAR)
+		if (is_of_this_test((enum rule)rule) && analysis.rules[rule].state != RULE_CLEAR)
 			fail_msg("%s is %s (%s)", torsh_rules[rule].name,
 				 torsh_rule_state_names[analysis.rules[rule].state],
 				 analysis.rules[rule].reason);
@@ -307,6 +312,29 @@ static void collector_runs_are_no_waits(void **state)
 	forget();
 }
 
+static void findings_gain_what_they_are_about_or_say_why_that_is_unknown(void **state)
+{
+	struct host_scenario given = healthy_host;
+	const struct finding *finding;
+
+	(void)state;
+	given.wait_ns = 3000000;
+	given.oversubscribed_ns = 2e9;
+	evaluate(&given);
+	finding = find(RULE_STEP_WAITS);
+	assert_non_null(finding);
+	/* Of five steps neither the first counts nor the last, which the process's end cuts. */
+	assert_true(fabs(finding->gain_ns - 9000000) < 1);
+	assert_true(isnan(finding->gain_bytes));
+	assert_null(finding->no_gain);
+	assert_int_equal(finding->until_ns - finding->from_ns, 3000000);
+	finding = find(RULE_OVERSUBSCRIBED_THREADS);
+	assert_non_null(finding);
+	assert_true(isnan(finding->gain_ns) && isnan(finding->gain_bytes));
+	assert_non_null(strstr(finding->no_gain, "was not measured"));
+	forget();
+}
+
 static int make_path(void **state)
 {
 	int fd = mkstemp(path);
@@ -329,6 +357,7 @@ int main(void)
 		cmocka_unit_test(each_limit_has_a_case),
 		cmocka_unit_test(collector_runs_are_judged_only_where_they_were_recorded),
 		cmocka_unit_test(collector_runs_are_no_waits),
+		cmocka_unit_test(findings_gain_what_they_are_about_or_say_why_that_is_unknown),
 		cmocka_unit_test(copies_within_a_type_are_no_conversions),
 		cmocka_unit_test(what_stays_or_is_of_operators_could_not_be_allocated_once),
 	};

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/device/kernels/attribution.h"
@@ -130,6 +131,55 @@ static void ambiguous_kernel_names_are_not_used(void **state)
 	torsh_inductor_free(&inductor);
 }
 
+static const struct inductor_kernel *kernel_after(struct inductor *inductor, const char *graph)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "# kernel path: /a\n# Original ATen: [aten.mm]\n%s"
+		 "x = async_compile.triton('x', '''\n"
+		 "# Original ATen: [aten.mm]\n  x.run(a)\n",
+		 graph);
+	torsh_inductor_parse(inductor, text);
+	torsh_inductor_sort(inductor);
+	return torsh_inductor_find(inductor, "x");
+}
+
+static void kernels_of_inductor_keep_the_graphs_over_their_definitions(void **state)
+{
+	struct inductor inductor = {0};
+	const struct inductor_kernel *kernel;
+
+	(void)state;
+	kernel = kernel_after(&inductor, "#   %a\n");
+	assert_int_equal(kernel->n_comments, 1);
+	assert_string_equal(kernel->comments[0], "# Original ATen: [aten.mm]\n#   %a\n");
+	kernel = kernel_after(&inductor, "#   %b\n");
+	assert_int_equal(kernel->n_comments, 2);
+	kernel = kernel_after(&inductor, "#   %a\n");
+	assert_int_equal(kernel->n_comments, 2);
+	torsh_inductor_free(&inductor);
+	torsh_inductor_parse(&inductor, "# Original ATen: [aten.mm]\n  x.run(a)\n");
+	torsh_inductor_sort(&inductor);
+	assert_int_equal(torsh_inductor_find(&inductor, "x")->n_comments, 0);
+	torsh_inductor_free(&inductor);
+}
+
+static void kernels_with_too_many_graphs_are_not_used(void **state)
+{
+	struct inductor inductor = {0};
+
+	(void)state;
+	for (int i = 0; i < 65; i++) {
+		char graph[20];
+
+		snprintf(graph, sizeof(graph), "#   %%a%d\n", i);
+		if (!kernel_after(&inductor, graph) != (i == 64))
+			fail_msg("after %d graphs", i + 1);
+	}
+	torsh_inductor_free(&inductor);
+}
+
 static void damaged_code_of_inductor_is_read_over(void **state)
 {
 	static const char *const texts[] = {"",
@@ -157,6 +207,8 @@ int main(void)
 		cmocka_unit_test(kernels_have_the_family_of_their_name),
 		cmocka_unit_test(kernels_of_inductor_are_what_their_comment_lists),
 		cmocka_unit_test(ambiguous_kernel_names_are_not_used),
+		cmocka_unit_test(kernels_of_inductor_keep_the_graphs_over_their_definitions),
+		cmocka_unit_test(kernels_with_too_many_graphs_are_not_used),
 		cmocka_unit_test(damaged_code_of_inductor_is_read_over),
 	};
 

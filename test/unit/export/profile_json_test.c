@@ -293,6 +293,40 @@ static void layers_are_the_modules_that_launch_the_same(void **state)
 	cJSON_Delete(recording);
 }
 
+/* A template of Inductor has its sizes in its name; a scope of the program has any name. */
+static void names_of_scopes_have_no_flops(void **state)
+{
+	static const char name[] = "gemm_m64n64k64_bf16";
+	static struct fixture fixture;
+	char of_scopes[] = "/tmp/torsh-profile-scopes-XXXXXX";
+	int fd = mkstemp(of_scopes);
+	const cJSON *operators;
+	cJSON *recording;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	fixture_start(&fixture, 1, 100);
+	put_device(&fixture);
+	for (uint32_t i = 0; i < 2; i++) {
+		fixture_op(&fixture, 100 + i * 100, 0, i + 1, name, NULL, i ? OP_USER : OP_FUNCTION,
+			   OP_NO_SEQUENCE);
+		put_kernel(&fixture, 110 + i * 100, "gemm", i + 1, 10);
+		fixture_op_end(&fixture, 150 + i * 100, 0, i + 1);
+	}
+	fixture_write(of_scopes, &fixture, 1, 1000);
+	fixture_free(&fixture);
+	assert_int_equal(RUN(export, of_scopes, "--format", "profile"), 0);
+	assert_schema("profile");
+	recording = parse_output();
+	operators = member(recording, "operators");
+	assert_int_equal(cJSON_GetArraySize(operators), 2);
+	assert_float_equal(number_of(cJSON_GetArrayItem(operators, 0), "flops"), GEMM_FLOPS, 0);
+	assert_true(cJSON_IsNull(member(cJSON_GetArrayItem(operators, 1), "flops")));
+	cJSON_Delete(recording);
+	unlink(of_scopes);
+}
+
 static void windows_hold_what_was_launched_in_them(void **state)
 {
 	cJSON *recording;
@@ -316,6 +350,7 @@ int main(void)
 		cmocka_unit_test(rooflines_go_by_the_peaks_of_the_device),
 		cmocka_unit_test(device_properties_are_exported),
 		cmocka_unit_test(layers_are_the_modules_that_launch_the_same),
+		cmocka_unit_test(names_of_scopes_have_no_flops),
 		cmocka_unit_test(windows_hold_what_was_launched_in_them),
 	};
 

@@ -256,6 +256,37 @@ static void unknown_flops_are_not_0(void **state)
 			 FLOPS_COUNTED);
 }
 
+/* As Inductor's C++ templates name themselves; inputs are not recorded. */
+static void names_of_templates_have_their_sizes(void **state)
+{
+	static const char *const others[] = {"gemm_m16n64k32",
+					     "gemm_m16n64_kernel",
+					     "gemm_ms0n64k32_kernel",
+					     "graph_gemm_m16n64k32_kernel_",
+					     "graph_0gemm_m16n64k32_kernel",
+					     "grouped_gemm_g2m16n64k32_kernel",
+					     "graph_0_cpp_fused_mm_0",
+					     "graph_",
+					     "gemm_",
+					     "gemm_m-1n64k32_kernel"};
+	struct flops flops;
+
+	(void)state;
+	torsh_inputs_parse(&inputs, "");
+	flops = torsh_flops_of("graph_0_gemm_m16n64k32_kernel", &inputs);
+	assert_int_equal(flops.status, FLOPS_COUNTED);
+	assert_int_equal(flops.counter, 2 * 16 * 64 * 32);
+	assert_int_equal(flops.all, 2 * 16 * 64 * 32);
+	flops = torsh_flops_of("gemm_m1n5k7_kernel_single_thread_mm", &inputs);
+	assert_int_equal(flops.counter, 2 * 5 * 7);
+	flops = torsh_flops_of("gemm_m99999999999n99999999999k9_kernel", &inputs);
+	assert_true(flops.all == UINT64_MAX);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (torsh_flops_of(others[i], &inputs).status != FLOPS_NO_FORMULA)
+			fail_msg("%s has FLOPs", others[i]);
+	}
+}
+
 static void sums_that_do_not_fit_stay_at_the_top(void **state)
 {
 	struct flops flops;
@@ -277,6 +308,7 @@ int main(void)
 		cmocka_unit_test(any_text_is_survived),
 		cmocka_unit_test(listed_operators_have_published_flops),
 		cmocka_unit_test(unknown_flops_are_not_0),
+		cmocka_unit_test(names_of_templates_have_their_sizes),
 		cmocka_unit_test(sums_that_do_not_fit_stay_at_the_top),
 	};
 

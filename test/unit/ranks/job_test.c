@@ -1,104 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Clocks and stragglers of jobs whose truth is known: each rank has a clock of its own. */
-#include "test/unit/fixtures/fold_fixture.h"
+#include "test/unit/ranks/job_world.h"
 
 #include <math.h>
-
-#include "tools/ranks/job/job.h"
-
-#define STEP_NS 100000000
-#define TRANSFER_NS 200000
-
-static char path[] = "/tmp/torsh-job-test-XXXXXX";
-
-struct world {
-	uint32_t n_ranks, n_steps;
-	int64_t offset_ns[64]; /* what a rank's clock shows more than the true time */
-	double drift[64]; /* ns a ns */
-	uint64_t jitter_ns; /* entering, leaving */
-	uint32_t late_rank;
-	uint64_t late_ns;
-	enum fold_lead late_by;
-	/* Counts of all ranks, and that of the late one; 0: none */
-	struct {
-		enum fold_total total;
-		uint64_t all, late;
-	} counts[2];
-	uint64_t more_operators; /* of the late rank, in each step */
-	enum fold_total more_of; /* what the late rank has more of, in the whole run */
-	uint64_t total, late_total; /* others', its own; 0: not recorded */
-};
-
-static int64_t shown(const struct world *world, uint32_t rank, int64_t true_ns)
-{
-	return true_ns + world->offset_ns[rank] + (int64_t)(world->drift[rank] * (double)true_ns);
-}
-
-static void add_step(const struct world *world, Torsh__FoldRank **rows, uint32_t step,
-		     uint64_t *random)
-{
-	int64_t entered[64], last = 0;
-
-	for (uint32_t i = 0; i < world->n_ranks; i++) {
-		entered[i] = STEP_NS * (int64_t)(step + 1) +
-			     (int64_t)random_below(random, world->jitter_ns + 1);
-		if (world->late_ns && i == world->late_rank)
-			entered[i] += (int64_t)world->late_ns;
-		last = entered[i] > last ? entered[i] : last;
-	}
-	for (uint32_t i = 0; i < world->n_ranks; i++) {
-		int64_t left =
-			last + TRANSFER_NS + (int64_t)random_below(random, world->jitter_ns + 1);
-		uint64_t leads[N_FOLD_LEADS] = {
-			[FOLD_LEAD_compute_ns] = STEP_NS / 2, [FOLD_LEAD_operators] = 100};
-
-		if (world->late_ns && i == world->late_rank)
-			leads[world->late_by] += world->late_ns;
-		if (world->late_ns && i == world->late_rank)
-			leads[FOLD_LEAD_operators] += world->more_operators;
-		fixture_sample(rows[i], step, shown(world, i, entered[i]),
-			       (uint64_t)(shown(world, i, left) - shown(world, i, entered[i])),
-			       leads);
-	}
-}
-
-static void put_counts(const struct world *world, Torsh__FoldRank *row, uint32_t rank)
-{
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t late = rank == world->late_rank ? world->counts[i].late : 0;
-
-		if (world->counts[i].late)
-			row->totals[world->counts[i].total] = 1 + world->counts[i].all + late;
-	}
-}
-
-static struct job *read_world(const struct world *world, uint64_t *random)
-{
-	struct fold *fold = torsh_fold_create();
-	struct fold_writer *writer = torsh_fold_write(path);
-	Torsh__FoldRank *rows[64];
-	struct job *job;
-	char error[256] = "";
-
-	for (uint32_t i = 0; i < world->n_ranks; i++)
-		rows[i] = fixture_row(i, world->offset_ns[i] || world->drift[i] ? i + 2 : 1);
-	for (uint32_t step = 0; step < world->n_steps; step++)
-		add_step(world, rows, step, random);
-	for (uint32_t i = 0; i < world->n_ranks; i++) {
-		fixture_settle(rows[i]);
-		put_counts(world, rows[i], i);
-		if (world->total)
-			rows[i]->totals[world->more_of] =
-				1 + (i == world->late_rank ? world->late_total : world->total);
-		torsh_fold_write_rank(writer, rows[i]);
-		torsh_rank_row_free(rows[i]);
-	}
-	torsh_fold_write_end(writer, fold);
-	torsh_fold_destroy(fold);
-	job = torsh_job_read(path, error, sizeof(error));
-	assert_non_null(job);
-	return job;
-}
 
 /* Returns how far the job's idea of a rank's time is from the truth, at a true time. */
 static double error_of(const struct job *job, const struct world *world, uint32_t rank,
@@ -299,15 +203,8 @@ static void expect_cause(enum fold_total first, uint64_t first_ns, enum fold_tot
 			      .late_by = FOLD_LEAD_python_ns,
 			      .counts = {{first, STEP_NS, first_ns}, {second, 7, second_ns}}};
 	uint64_t random = 9;
-	struct job *job = read_world(&world, &random);
 
-	assert_int_equal(job->n_stragglers, 1);
-	assert_int_equal(job->ranks[job->stragglers[0].rank].number, 2);
-	assert_int_equal(job->stragglers[0].n_causes, 1);
-	assert_int_equal(job->stragglers[0].causes[0].kind, kind);
-	if (evidence)
-		assert_string_equal(job->stragglers[0].causes[0].evidence, evidence);
-	torsh_job_free(job);
+	expect_one_cause(read_world(&world, &random), kind, evidence);
 }
 
 static void what_the_host_withholds_is_a_cause_if_it_explains_half(void **state)
@@ -330,21 +227,6 @@ static void what_the_host_withholds_is_a_cause_if_it_explains_half(void **state)
 		     CAUSE_CPU_WAIT, NULL);
 	expect_cause(FOLD_TOTAL_cpu_stolen_ns, all_ns * 3 / 10, FOLD_TOTAL_cpu_throttled_ns,
 		     all_ns * 3 / 10, CAUSE_PYTHON, NULL);
-}
-
-static int make_file(void **state)
-{
-	int fd = mkstemp(path);
-
-	(void)state;
-	close(fd);
-	return fd < 0;
-}
-
-static int remove_file(void **state)
-{
-	(void)state;
-	return unlink(path);
 }
 
 int main(void)

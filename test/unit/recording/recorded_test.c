@@ -309,6 +309,69 @@ static void threads_without_numbers_stand_in_their_order(void **state)
 	assert_int_equal(recording->processes[0]->threads[1].tid, 101);
 }
 
+static void cpu_time_replaces_the_one_before_and_only_grows(void **state)
+{
+	uint64_t at_ns[] = {10, 20, 30}, sums[] = {1, 2, 3}, less[] = {1, 3, 2};
+	Torsh__CpuTime row = TORSH__CPU_TIME__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+	(void)state;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	row.has_process = 1;
+	row.process = fixture.process.process;
+	row.at_ns = at_ns;
+	row.ran_ns = row.waited_ns = sums;
+	chunk.n_cpu_time = 1;
+	chunk.cpu_time = &rows;
+	for (size_t n = 2; n <= 3; n++) {
+		row.n_at_ns = row.n_ran_ns = row.n_waited_ns = n;
+		assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+		assert_int_equal(recording->processes[0]->cpu_time.n, n);
+	}
+	assert_int_equal(recording->processes[0]->cpu_time.points[2].sums[CPU_TIME_WAITED], 3);
+	assert_int_equal(recording->n_bad_rows, 0);
+	row.waited_ns = less;
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+	row.n_ran_ns = 2;
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+	assert_int_equal(recording->n_bad_rows, 2);
+	assert_int_equal(recording->processes[0]->cpu_time.n, 3);
+}
+
+static void withheld_cpu_time_may_be_known_in_part(void **state)
+{
+	uint64_t at_ns[] = {10, 20, 30}, stolen[] = {0, 2, 3}, less[] = {1, 3, 2};
+	Torsh__CpuSupply row = TORSH__CPU_SUPPLY__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	const struct recorded_sums *supply;
+
+	(void)state;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	row.has_process = 1;
+	row.process = fixture.process.process;
+	row.n_at_ns = row.n_stolen_ns = 3;
+	row.at_ns = at_ns;
+	row.stolen_ns = stolen;
+	chunk.n_cpu_supply = 1;
+	chunk.cpu_supply = &rows;
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+	supply = &recording->processes[0]->cpu_supply;
+	assert_int_equal(supply->n, 3);
+	assert_true(!supply->is_known[CPU_SUPPLY_THROTTLED] && supply->is_known[CPU_SUPPLY_STOLEN]);
+	assert_int_equal(supply->points[1].sums[CPU_SUPPLY_STOLEN], 2);
+	assert_int_equal(supply->points[2].sums[CPU_SUPPLY_THROTTLED], 0);
+	assert_int_equal(recording->n_bad_rows, 0);
+	/* It shrinks; of one column a row is missing. */
+	row.stolen_ns = less;
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+	row.stolen_ns = stolen;
+	row.throttled_ns = stolen;
+	row.n_throttled_ns = 2;
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+	assert_int_equal(recording->n_bad_rows, 2);
+	assert_int_equal(recording->processes[0]->cpu_supply.points[2].sums[CPU_SUPPLY_STOLEN], 3);
+}
+
 static void a_series_replaces_the_one_before(void **state)
 {
 	uint64_t at_ns[] = {10, 20, 30}, sums[] = {1, 2, 3};
@@ -389,6 +452,8 @@ int main(void)
 		PROFILE_TEST(a_thread_stands_at_its_number),
 		PROFILE_TEST(threads_without_numbers_stand_in_their_order),
 		PROFILE_TEST(a_series_replaces_the_one_before),
+		PROFILE_TEST(cpu_time_replaces_the_one_before_and_only_grows),
+		PROFILE_TEST(withheld_cpu_time_may_be_known_in_part),
 		PROFILE_TEST(growth_goes_on_until_another_begins),
 		cmocka_unit_test(the_end_of_a_process_has_a_name),
 	};

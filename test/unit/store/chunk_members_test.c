@@ -93,12 +93,36 @@ static void field_numbers_are_those_of_the_format(void **state)
 #undef CHECK
 }
 
+static void empty_messages_take_no_more_than_the_chunk_may(void **state)
+{
+	enum { N_EMPTY = 1 << 20 };
+	struct packed_messages messages = {0};
+	uint8_t *bytes = malloc(2 * N_EMPTY), *rest = malloc(2 * N_EMPTY);
+
+	(void)state;
+	assert_non_null(bytes);
+	assert_non_null(rest);
+	for (size_t i = 0; i < N_EMPTY; i++) {
+		bytes[2 * i] = CHUNK_FIELD_STACKS << 3 | 2;
+		bytes[2 * i + 1] = 0;
+	}
+	assert_int_equal(torsh_chunk_split(bytes, 200, &messages, rest), 0);
+	assert_int_equal(messages.n, 100);
+	assert_int_equal(torsh_chunk_split(bytes, 2 * N_EMPTY, &messages, rest), SIZE_MAX);
+	assert_int_equal(messages.n, 0);
+	assert_in_range(messages.n_room, 100, 1 << 17);
+	free(messages.items);
+	free(rest);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_are_left_out),
 		cmocka_unit_test(other_members_stay),
 		cmocka_unit_test(a_cut_chunk_stays_damaged),
+		cmocka_unit_test(empty_messages_take_no_more_than_the_chunk_may),
 		cmocka_unit_test(field_numbers_are_those_of_the_format),
 	};
 

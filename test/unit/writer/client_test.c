@@ -113,7 +113,8 @@ static void a_hello_comes_with_its_channel(void **state)
 static void a_request_comes_without_descriptors(void **state)
 {
 	static const uint32_t verbs[] = {REQUEST_STATUS, REQUEST_SNAPSHOT, REQUEST_PAUSE,
-					 REQUEST_RESUME, REQUEST_END,	   REQUEST_KEEP};
+					 REQUEST_RESUME, REQUEST_STOP,	   REQUEST_END,
+					 REQUEST_KEEP};
 	struct client_message message;
 	int free_before = lowest_free();
 
@@ -152,7 +153,7 @@ static void a_request_fits_to_the_byte(void **state)
 	REFUSED(version, REQUEST_VERSION + 1)
 	REFUSED(verb, 0)
 	REFUSED(verb, REQUEST_RESUME + 1)
-	REFUSED(verb, REQUEST_KEEP + 1)
+	REFUSED(verb, REQUEST_STOP + 1)
 	REFUSED(n_sites, REQUEST_SITES_MAX + 1)
 	REFUSED(pid, 1)
 #undef REFUSED

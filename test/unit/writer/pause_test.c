@@ -190,6 +190,53 @@ static void no_block_is_temporary_over_a_pause(void **state)
 	finish(&paused);
 }
 
+static void counts(struct paused *paused, uint64_t stamp, bool is_base)
+{
+	const struct event event = {.id = EVENT_CPU_COUNTS, .cpu_counts = {.is_base = is_base}};
+	const struct event more = {.id = EVENT_CPU_HARDWARE_COUNTS};
+
+	fake_begin(&paused->thread);
+	fake_commit_cold(&paused->thread, stamp, &event);
+	fake_begin(&paused->thread);
+	fake_commit_cold(&paused->thread, stamp, &more);
+}
+
+static void counts_of_time_in_a_pause_are_left_out(void **state)
+{
+	struct paused paused;
+
+	(void)state;
+	start(&paused);
+	begin_pause(&paused);
+	counts(&paused, BEGIN - 20, true);
+	counts(&paused, BEGIN - 10, false);
+	/* Since then it ran in the pause, too. */
+	counts(&paused, BEGIN + 10, false);
+	counts(&paused, BEGIN + 20, false);
+	counts(&paused, END + 10, false);
+	counts(&paused, END + 20, false);
+	drain(&paused);
+	assert_int_equal(torsh_timeline_count(paused.target->state.timeline), 2 * 3);
+	finish(&paused);
+}
+
+static void counts_over_a_whole_pause_are_left_out(void **state)
+{
+	struct paused paused;
+
+	(void)state;
+	start(&paused);
+	begin_pause(&paused);
+	counts(&paused, BEGIN - 20, true);
+	counts(&paused, END + 10, false);
+	/* The thread began after that. */
+	counts(&paused, END + 20, true);
+	counts(&paused, END + 30, false);
+	drain(&paused);
+	assert_int_equal(torsh_timeline_count(paused.target->state.timeline), 2 * 3);
+	finish(&paused);
+}
+
 static void nothing_younger_than_the_hold_is_folded(void **state)
 {
 	const struct clock_instant moment = {.ns = BEGIN << CHANNEL_STAMP_SHIFT};
@@ -246,6 +293,8 @@ int main(void)
 		cmocka_unit_test(a_resize_that_outlasts_the_pause_stays_with_its_stack),
 		cmocka_unit_test(an_address_that_is_given_out_again_ends_its_block),
 		cmocka_unit_test(no_block_is_temporary_over_a_pause),
+		cmocka_unit_test(counts_of_time_in_a_pause_are_left_out),
+		cmocka_unit_test(counts_over_a_whole_pause_are_left_out),
 		cmocka_unit_test(nothing_younger_than_the_hold_is_folded),
 		cmocka_unit_test(a_target_that_is_held_does_not_end),
 	};

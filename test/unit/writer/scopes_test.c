@@ -40,6 +40,36 @@ static void operators_nest_on_each_thread(void **state)
 	torsh_scopes_destroy(&scopes);
 }
 
+static void begin_of(struct scopes *scopes, uint32_t record, uint32_t scope)
+{
+	torsh_scopes_take(
+		scopes, 0,
+		&(struct event){.id = EVENT_OP_BEGIN,
+				.op_begin = {.name = 1, .record = record, .scope = scope}});
+}
+
+static void the_outermost_are_within_none_but_backward_and_the_programs(void **state)
+{
+	struct scopes scopes = {0};
+
+	(void)state;
+	assert_true(torsh_scopes_is_outermost(&scopes, 0));
+	begin_of(&scopes, 1, OP_USER);
+	assert_true(torsh_scopes_is_outermost(&scopes, 0));
+	begin_of(&scopes, 2, OP_FUNCTION);
+	assert_false(torsh_scopes_is_outermost(&scopes, 0));
+	assert_true(torsh_scopes_is_outermost(&scopes, 1));
+	begin_of(&scopes, 3, OP_BACKWARD);
+	assert_true(torsh_scopes_is_outermost(&scopes, 0));
+	begin_of(&scopes, 4, OP_FUNCTION);
+	assert_false(torsh_scopes_is_outermost(&scopes, 0));
+	end(&scopes, 0, 4);
+	end(&scopes, 0, 3);
+	end(&scopes, 0, 2);
+	assert_true(torsh_scopes_is_outermost(&scopes, 0));
+	torsh_scopes_destroy(&scopes);
+}
+
 static void an_operator_may_end_elsewhere_and_out_of_turn(void **state)
 {
 	struct scopes scopes = {0};
@@ -131,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operators_nest_on_each_thread),
+		cmocka_unit_test(the_outermost_are_within_none_but_backward_and_the_programs),
 		cmocka_unit_test(an_operator_may_end_elsewhere_and_out_of_turn),
 		cmocka_unit_test(what_is_too_deep_is_counted),
 		cmocka_unit_test(modules_are_those_that_are_called),

@@ -19,6 +19,7 @@ static void add_run(struct gc_sums *sums, const struct event_python_gc *run, uin
 	if (run->duration_ns <= sums->longest_ns)
 		return;
 	sums->longest_ns = run->duration_ns;
+	sums->longest_at_ns = run->begin;
 	sums->longest_generation = generation;
 	sums->longest_step = step;
 }

@@ -13,6 +13,7 @@ struct gc_sums {
 	uint64_t collected, uncollectable; /* objects */
 	uint64_t longest_ns;
 	uint32_t longest_generation;
+	uint64_t longest_at_ns;
 	uint64_t longest_step; /* its number; only where the scope is of steps */
 };
 

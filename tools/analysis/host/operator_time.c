@@ -59,6 +59,7 @@ static void add_conversion(struct operator_time *time, const struct span *span)
 	if (ns < time->longest_conversion_ns)
 		return;
 	time->longest_conversion_ns = ns;
+	time->conversion_at_ns = span->start_ns;
 	time->conversion_stack = span->stack;
 }
 
@@ -71,6 +72,10 @@ static void add_leaf(struct operator_time *time, const struct span *span)
 	time->leaves_ns += ns;
 	time->n_short += is_short;
 	time->short_ns += is_short ? ns : 0;
+	if (is_short && ns > time->longest_short_ns) {
+		time->longest_short_ns = ns;
+		time->longest_short_at_ns = span->start_ns;
+	}
 }
 
 void torsh_operator_time_add(struct operator_time *time, const struct time_scope *scope,
@@ -99,6 +104,10 @@ static void add_gap(struct operator_time *time, const struct step *step, uint64_
 	if (ns && ns < LONG_GAP_NS) {
 		time->n_short_gaps++;
 		time->short_gaps_ns += ns;
+		if (ns > time->longest_short_gap_ns) {
+			time->longest_short_gap_ns = ns;
+			time->longest_short_gap_at_ns = from_ns;
+		}
 	} else if (ns) {
 		time->n_long_gaps++;
 		time->long_gaps_ns += ns;
@@ -106,6 +115,7 @@ static void add_gap(struct operator_time *time, const struct step *step, uint64_
 	if (ns <= time->longest_gap_ns)
 		return;
 	time->longest_gap_ns = ns;
+	time->longest_gap_at_ns = from_ns;
 	time->longest_gap_step = step->number;
 }
 

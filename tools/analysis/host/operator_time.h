@@ -19,10 +19,13 @@ struct operator_time {
 	uint64_t n_leaves, leaves_ns, n_short, short_ns; /* short: below SHORT_OPERATOR_NS */
 	/* copies from one type of number to another, and the longest of them */
 	uint64_t n_conversions, conversions_ns, longest_conversion_ns;
+	uint64_t conversion_at_ns; /* of the longest, as its stack */
 	uint32_t conversion_stack;
 	bool has_copies, has_inputs; /* some copy, and one that has its types */
 	/* by torsh_operator_time_settle: time in no operator */
 	uint64_t n_long_gaps, long_gaps_ns, longest_gap_ns, n_short_gaps, short_gaps_ns;
+	uint64_t longest_gap_at_ns, longest_short_gap_ns, longest_short_gap_at_ns;
+	uint64_t longest_short_ns, longest_short_at_ns; /* of short operators */
 	uint64_t longest_gap_step; /* its number */
 };
 

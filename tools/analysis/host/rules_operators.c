@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Rules about the operators of a program without devices. */
-#include "tools/analysis/rules.h"
-
-#define STEADY_STEPS "the whole steps after the first"
+#include "tools/analysis/host/host_rules.h"
 
 static bool uses_devices(const struct metrics_process *of)
 {
 	return of->n_devices || of->n_calls || (of->has_mode && of->mode.mode != DEVICE_HOST_ONLY);
 }
 
-static bool can_evaluate(struct evaluation *evaluation)
+const char *torsh_host_no_steps(const struct metrics_process *of)
+{
+	if (!of->scope.is_of_steps)
+		return "no steps are known";
+	return of->scope.steady_ns ? NULL : "there is no whole step after the first";
+}
+
+bool torsh_host_can_evaluate(struct evaluation *evaluation, const char *further)
 {
 	const struct metrics_process *of = evaluation->of;
 	const char *reason = NULL;
@@ -19,14 +24,14 @@ static bool can_evaluate(struct evaluation *evaluation)
 		reason = "a device was used: the rules of devices are about that";
 	else if (!of->operator_time.n_leaves && !of->of->n_operators)
 		reason = "no framework's operators were recorded";
-	else if (!of->scope.is_of_steps)
-		reason = "no steps are known";
-	else if (!of->scope.steady_ns)
-		reason = "there is no whole step after the first";
+	else if (torsh_host_no_steps(of))
+		reason = torsh_host_no_steps(of);
+	else
+		reason = further;
 	return torsh_rule_can_evaluate(evaluation, reason);
 }
 
-static double steps_of(const struct metrics_process *of)
+double torsh_host_steady_steps(const struct metrics_process *of)
 {
 	return (double)(of->scope.n_whole - of->scope.first_steady);
 }
@@ -38,9 +43,11 @@ void torsh_rule_evaluate_step_waits(struct evaluation *evaluation)
 		torsh_percent((double)time->long_gaps_ns, (double)evaluation->of->scope.steady_ns);
 	struct finding *finding;
 
-	if (!can_evaluate(evaluation) || !torsh_limit_passed(LIMIT_STEP_WAITS_TIME, gaps_pct))
+	if (!torsh_host_can_evaluate(evaluation, NULL) ||
+	    !torsh_limit_passed(LIMIT_STEP_WAITS_TIME, gaps_pct))
 		return;
 	finding = torsh_rule_fire(evaluation, gaps_pct);
+	torsh_finding_show(finding, time->longest_gap_at_ns, time->longest_gap_ns);
 	torsh_finding_limit(finding, LIMIT_STEP_WAITS_TIME, gaps_pct);
 	torsh_finding_add(finding, "gaps", "gaps", (double)time->n_long_gaps);
 	torsh_finding_add(finding, "longest_ns", "ns", (double)time->longest_gap_ns);
@@ -54,13 +61,15 @@ void torsh_rule_evaluate_python_overhead(struct evaluation *evaluation)
 		torsh_percent((double)time->short_gaps_ns, (double)evaluation->of->scope.steady_ns);
 	struct finding *finding;
 
-	if (!can_evaluate(evaluation) || !torsh_limit_passed(LIMIT_PYTHON_OVERHEAD_TIME, gaps_pct))
+	if (!torsh_host_can_evaluate(evaluation, NULL) ||
+	    !torsh_limit_passed(LIMIT_PYTHON_OVERHEAD_TIME, gaps_pct))
 		return;
 	finding = torsh_rule_fire(evaluation, gaps_pct);
+	torsh_finding_show(finding, time->longest_short_gap_at_ns, time->longest_short_gap_ns);
 	torsh_finding_limit(finding, LIMIT_PYTHON_OVERHEAD_TIME, gaps_pct);
 	torsh_finding_add(finding, "gaps_ns", "ns", (double)time->short_gaps_ns);
 	torsh_finding_add(finding, "gaps_per_step", "gaps a step",
-			  (double)time->n_short_gaps / steps_of(evaluation->of));
+			  (double)time->n_short_gaps / torsh_host_steady_steps(evaluation->of));
 }
 
 void torsh_rule_evaluate_small_operators(struct evaluation *evaluation)
@@ -71,14 +80,15 @@ void torsh_rule_evaluate_small_operators(struct evaluation *evaluation)
 	struct finding *finding;
 	double a_step;
 
-	if (!can_evaluate(evaluation))
+	if (!torsh_host_can_evaluate(evaluation, NULL))
 		return;
-	a_step = (double)time->n_short / steps_of(of);
+	a_step = (double)time->n_short / torsh_host_steady_steps(of);
 	if (!torsh_limit_passed(LIMIT_SMALL_OPERATORS_TIME, short_pct) ||
 	    !torsh_limit_passed(LIMIT_SMALL_OPERATORS_CALLS, a_step))
 		return;
 	finding = torsh_rule_fire(
 		evaluation, torsh_percent((double)time->short_ns, (double)of->scope.steady_ns));
+	torsh_finding_show(finding, time->longest_short_at_ns, time->longest_short_ns);
 	torsh_finding_limit(finding, LIMIT_SMALL_OPERATORS_TIME, short_pct);
 	torsh_finding_limit(finding, LIMIT_SMALL_OPERATORS_CALLS, a_step);
 	torsh_finding_add(finding, "mean_ns", "ns", (double)time->short_ns / (double)time->n_short);
@@ -96,14 +106,16 @@ void torsh_rule_evaluate_dtype_copies(struct evaluation *evaluation)
 						    "(TORSH_PROFILER_RECORD_SHAPES)");
 		return;
 	}
-	if (!can_evaluate(evaluation) || !torsh_limit_passed(LIMIT_DTYPE_COPIES_TIME, copies_pct))
+	if (!torsh_host_can_evaluate(evaluation, NULL) ||
+	    !torsh_limit_passed(LIMIT_DTYPE_COPIES_TIME, copies_pct))
 		return;
 	finding = torsh_rule_fire(evaluation, copies_pct);
 	finding->operator_name = "aten::copy_";
 	finding->stack = time->conversion_stack;
 	finding->is_stack_of_program = true;
+	torsh_finding_show(finding, time->conversion_at_ns, time->longest_conversion_ns);
 	torsh_finding_limit(finding, LIMIT_DTYPE_COPIES_TIME, copies_pct);
 	torsh_finding_add(finding, "copies_per_step", "copies a step",
-			  (double)time->n_conversions / steps_of(evaluation->of));
+			  (double)time->n_conversions / torsh_host_steady_steps(evaluation->of));
 	torsh_finding_add(finding, "copies_ns", "ns", (double)time->conversions_ns);
 }

@@ -154,6 +154,8 @@ void torsh_live_page_enlarge(struct live_page *page)
 	}
 	set_size(page, n);
 	spread(page, n_old);
+	if (n >= SMALL_BUCKETS && n < HUGE_BUCKETS)
+		torsh_memory_collapse(page->buckets, torsh_live_page_bytes(n));
 }
 
 void torsh_live_page_halve(struct live_page *page, struct live_page *upper)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh blas: a program's calls of BLAS and LAPACK, by routine and sizes. */
+/* torsh blas: a program's calls of BLAS, LAPACK and the like, by routine and sizes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "tools/command/reading.h"
 #include "tools/command/sort.h"
 #include "tools/ops/library_flops.h"
+#include "tools/ops/library_shapes.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 #include "tools/terminal/table.h"
@@ -17,8 +18,8 @@
 #define LETTERS 4
 
 static const char doc[] =
-	"Show a recorded program's calls of BLAS and LAPACK: routine, sizes, how often and how long, and "
-	"the FLOPs that follow from the sizes.\v"
+	"Show a recorded program's calls of BLAS, LAPACK, FFTW, oneDNN, cuBLAS, cublasLt, cuDNN and cuFFT: "
+	"routine, sizes, how often and how long, and the FLOPs that follow from the sizes.\v"
 	"They are recorded with TORSH_PROFILER_ACTIVITIES=cpu,blas. A routine that another one calls is a "
 	"part of it.";
 
@@ -90,6 +91,8 @@ static int compare_keys(const void *left, const void *right)
 	by = by ? by : compare_numbers(a->batch, b->batch);
 	by = by ? by : compare_numbers(a->type, b->type);
 	by = by ? by : compare_numbers(a->letters, b->letters);
+	by = by ? by : compare_texts(a->shape, b->shape);
+	by = by ? by : compare_texts(a->details, b->details);
 	return by ? by : compare_numbers(a->is_rest, b->is_rest);
 }
 
@@ -118,7 +121,8 @@ static void collect(struct call_rows *rows, const struct reading *reading)
 		for (size_t i = 0; i < library->n_calls; i++) {
 			rows->items = torsh_array_reserve(rows->items, rows->n, &rows->room,
 							  sizeof(*rows->items));
-			rows->items[rows->n++] = (struct call_row){.call = library->calls[i]};
+			rows->items[rows->n] = (struct call_row){.call = library->calls[i]};
+			torsh_library_set_sizes(&rows->items[rows->n++].call);
 		}
 	}
 	if (rows->n)
@@ -153,13 +157,14 @@ static const char *letters_of(const struct recorded_library_call *call, char tex
 /* A device works on while the call has returned. */
 static bool has_speed(const struct call_row *row)
 {
-	return !row->unknown && !(row->call.name && !strncmp(row->call.name, "cublas", 6));
+	return !row->unknown && row->call.total_ns &&
+	       !(row->call.name && !strncmp(row->call.name, "cu", 2));
 }
 
 /* FLOPs per ns are 10^9 FLOPs per s. */
 static double speed_of(const struct call_row *row)
 {
-	return row->call.total_ns ? (double)row->flops / (double)row->call.total_ns : 0;
+	return (double)row->flops / (double)row->call.total_ns;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -186,6 +191,8 @@ static void emit_row(struct json_writer *json, const struct call_row *row)
 	emit_size(json, "k", call->k);
 	emit_size(json, "batch", call->batch);
 	torsh_json_put_text(json, "letters", letters_of(call, letters));
+	torsh_json_put_text(json, "shape", call->shape);
+	torsh_json_put_text(json, "details", call->details);
 	torsh_json_put_text(json, "type", torsh_library_type(call->type));
 	torsh_json_put_u64(json, "calls", call->calls);
 	if (row->unknown)
@@ -230,10 +237,11 @@ static const struct table_column columns[] = {
 	{"GFLOP/s", TABLE_NUMBER, .drop = 1}, {"routine", TABLE_NAME, .cut = CUT_MIDDLE},
 	{"m", TABLE_NUMBER, .drop = 0},	      {"n", TABLE_NUMBER, .drop = 0},
 	{"k", TABLE_NUMBER, .drop = 0},	      {"batch", TABLE_NUMBER, .drop = 0},
-	{"letters", TABLE_TEXT, .drop = 5},   {"library", TABLE_TEXT, .drop = 3},
+	{"letters", TABLE_TEXT, .drop = 5},   {"shape", TABLE_TEXT, .drop = 6},
+	{"library", TABLE_TEXT, .drop = 3},   {"details", TABLE_TEXT, .drop = 7},
 };
 
-enum { COLUMN_BATCH = 9 };
+enum { COLUMN_BATCH = 9, COLUMN_SHAPE = 11, COLUMN_DETAILS = 13 };
 
 static void put_size(struct table *table, uint64_t size)
 {
@@ -259,23 +267,25 @@ static void put_row(struct table *table, const struct call_row *row)
 		torsh_table_cell(table, "%.2f", speed_of(row));
 	else
 		torsh_table_unknown(table);
-	torsh_table_cell(table, "%s", call->name ? call->name : "?");
+	torsh_table_cell(table, "%s", torsh_library_title(call));
 	put_size(table, call->m);
 	put_size(table, call->n);
 	put_size(table, call->k);
 	put_size(table, call->batch);
 	torsh_table_cell(table, "%s", letters_of(call, letters));
+	torsh_table_cell(table, "%s", call->shape ? call->shape : "");
 	torsh_table_cell(table, "%s", call->library && *call->library ? call->library : "?");
+	torsh_table_cell(table, "%s", call->details ? call->details : "");
 }
 
 static void print_text(const struct call_rows *rows, size_t n_shown, const struct reading *reading)
 {
 	struct table *table;
-	bool has_batch = false;
+	bool has_batch = false, has_shape = false, has_details = false;
 
 	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	if (!rows->n) {
-		torsh_text_heading(stdout, "No calls of BLAS or LAPACK were recorded.");
+		torsh_text_heading(stdout, "No calls of BLAS or the like were recorded.");
 		printf("They are with TORSH_PROFILER_ACTIVITIES=cpu,blas, where a program calls them in a "
 		       "library.\n");
 		return;
@@ -283,10 +293,16 @@ static void print_text(const struct call_rows *rows, size_t n_shown, const struc
 	table = torsh_table_create(columns, sizeof(columns) / sizeof(*columns));
 	for (size_t i = 0; i < n_shown; i++) {
 		has_batch = has_batch || rows->items[i].call.batch;
+		has_shape = has_shape || rows->items[i].call.shape;
+		has_details = has_details || rows->items[i].call.details;
 		put_row(table, &rows->items[i]);
 	}
 	if (!has_batch)
 		torsh_table_hide(table, COLUMN_BATCH);
+	if (!has_shape)
+		torsh_table_hide(table, COLUMN_SHAPE);
+	if (!has_details)
+		torsh_table_hide(table, COLUMN_DETAILS);
 	putchar('\n');
 	torsh_table_print(table, stdout);
 	torsh_text_more(stdout, rows->n - n_shown);

@@ -70,6 +70,15 @@ const struct cpu_sampling *torsh_cpu_view_sampling(const struct cpu_view *view)
 	return found;
 }
 
+bool torsh_cpu_view_has_gc(const struct cpu_view *view)
+{
+	for (size_t i = 0; i < view->prepass.n; i++) {
+		if (torsh_process_attributes_find(&view->prepass.items[i].facts, "python_gc"))
+			return true;
+	}
+	return false;
+}
+
 static void print_samples(const struct cpu_options *own, struct reading *reading,
 			  const struct read_options *options)
 {

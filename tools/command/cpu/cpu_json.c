@@ -96,6 +96,28 @@ static void emit_sampling(struct json_writer *json, const struct cpu_sampling *s
 	torsh_json_put_known(json, "signal", is_sampled, is_sampled ? sampling->signal : 0);
 }
 
+/* null: no process recorded them. */
+static void emit_gc(struct json_writer *json, const struct cpu_view *view)
+{
+	if (!torsh_cpu_view_has_gc(view)) {
+		torsh_json_put_null(json, "gc");
+		return;
+	}
+	torsh_json_begin_array(json, "gc");
+	for (uint64_t i = 0; i < CPU_GC_GENERATIONS; i++) {
+		const struct cpu_gc *gc = &view->samples.gc[i];
+
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "generation", i);
+		torsh_json_put_u64(json, "runs", gc->n);
+		torsh_json_put_u64(json, "total_ns", gc->ns);
+		torsh_json_put_u64(json, "longest_ns", gc->longest_ns);
+		torsh_json_put_u64(json, "collected", gc->n_collected);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+}
+
 void torsh_cpu_print_json(const struct cpu_view *view)
 {
 	const struct cpu_samples *samples = &view->samples;
@@ -118,6 +140,7 @@ void torsh_cpu_print_json(const struct cpu_view *view)
 	n_omitted += emit_group(&json, view, CPU_BY_MODULE, "modules", emit_name);
 	n_omitted += emit_group(&json, view, CPU_BY_PHASE, "phases", emit_name);
 	n_omitted += emit_group(&json, view, CPU_BY_STEP, "steps", emit_step);
+	emit_gc(&json, view);
 	torsh_json_put_u64(&json, "omitted", n_omitted);
 	torsh_reading_end_json(&json, view->reading, &view->prepass);
 }

@@ -112,8 +112,27 @@ static void print_head(const struct cpu_view *view)
 	if (sampling->source && sampling->reason)
 		printf("%u Hz were asked for: %s\n", sampling->asked_hz, sampling->reason);
 	if (samples->n_lost)
-		printf("%s lost: the thread had blocked the signal, or the machine was late; the next one has their time\n",
-		       torsh_size_counted(samples->n_lost, "sample", count));
+		printf("%s lost: the thread %s, or the machine was late; the next one has their time\n",
+		       torsh_size_counted(samples->n_lost, "sample", count),
+		       sampling->source == CPU_SOURCE_PERF
+			       ? "was in the kernel or had blocked the signal"
+			       : "had blocked the signal");
+}
+
+static void print_gc(const struct cpu_view *view)
+{
+	struct cpu_gc all = torsh_cpu_gc_sum(&view->samples);
+	char time[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES], count[SIZE_TEXT_BYTES];
+
+	if (!all.n)
+		return;
+	printf("Python's garbage collector: %s in %s, the longest %s;",
+	       torsh_size_duration(all.ns, time), torsh_size_counted(all.n, "run", count),
+	       torsh_size_duration(all.longest_ns, longest));
+	for (unsigned i = 0; i < CPU_GC_GENERATIONS; i++)
+		printf(" generation %u %s in %" PRIu64 "%s", i,
+		       torsh_size_duration(view->samples.gc[i].ns, time), view->samples.gc[i].n,
+		       i + 1 < CPU_GC_GENERATIONS ? "," : "\n");
 }
 
 void torsh_cpu_print_text(const struct cpu_view *view)
@@ -128,6 +147,7 @@ void torsh_cpu_print_text(const struct cpu_view *view)
 	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	print_head(view);
+	print_gc(view);
 	if (!view->samples.n_samples)
 		return;
 	torsh_cpu_view_totals(view, view->group, &totals);

@@ -20,6 +20,9 @@ struct cpu_view {
 void torsh_cpu_view_totals(const struct cpu_view *view, enum cpu_group group,
 			   struct cpu_totals *totals);
 
+/* Were runs of Python's garbage collector recorded, of at least one process? */
+bool torsh_cpu_view_has_gc(const struct cpu_view *view);
+
 /* How the first sampled process was sampled, else one that should have been; or NULL. */
 const struct cpu_sampling *torsh_cpu_view_sampling(const struct cpu_view *view);
 

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/diff/diff_report.h"
 #include "tools/command/diff/measure_reading.h"
+#include "tools/command/run_sets.h"
 
 static const char doc[] =
 	"Show what changed between two recordings of a program: leaks, peak, growth, time and FLOPs.\v"
@@ -47,8 +47,7 @@ static const struct argp_option own_options[] = {
 };
 
 struct diff_options {
-	const char **paths; /* before, then after */
-	size_t n_before, n_paths, room;
+	struct run_sets sets;
 	bool is_html;
 	const char *output; /* file of the page; NULL: not given */
 	struct growth_limits limits;
@@ -56,42 +55,19 @@ struct diff_options {
 	struct read_options common;
 };
 
-static error_t parse_path(struct diff_options *options, char *argument, struct argp_state *state)
-{
-	/* Without "--" the first of two paths is the set before. */
-	bool is_after = state->quoted && state->next > state->quoted;
-
-	options->paths = torsh_array_reserve(options->paths, options->n_paths, &options->room,
-					     sizeof(*options->paths));
-	options->paths[options->n_paths++] = argument;
-	options->common.path = argument;
-	if (!is_after)
-		options->n_before = options->n_paths;
-	return 0;
-}
-
-static void check_paths(struct diff_options *options, struct argp_state *state)
-{
-	if (options->n_paths == 2 && options->n_before != 1)
-		options->n_before = 1;
-	if (options->n_paths < 2)
-		argp_error(state, "which recordings? Give one from before and one from after");
-	if (!options->n_before || options->n_before == options->n_paths)
-		argp_error(state,
-			   "of several recordings, which are those after? Put -- before them");
-	if (options->output && !options->is_html)
-		argp_error(state, "--output is where --html writes its page");
-}
-
 static error_t parse_own(int key, char *argument, struct argp_state *state)
 {
 	struct diff_options *options = state->input;
 
 	switch (key) {
 	case ARGP_KEY_ARG:
-		return parse_path(options, argument, state);
+		torsh_run_sets_add(&options->sets, argument, state);
+		options->common.path = argument;
+		return 0;
 	case ARGP_KEY_END:
-		check_paths(options, state);
+		torsh_run_sets_check(&options->sets, state);
+		if (options->output && !options->is_html)
+			argp_error(state, "--output is where --html writes its page");
 		return 0;
 	case KEY_MAX_GROWTH:
 		options->limits.of_all = torsh_growth_percent(state, "max-growth", argument);
@@ -138,10 +114,11 @@ int torsh_command_diff(int argc, char **argv)
 
 	torsh_options_parse_several(argc, argv, "BEFORE AFTER\nBEFORE... -- AFTER...", doc,
 				    own_options, parse_own, &own, options);
-	readings = torsh_need_items(NULL, 0, own.n_paths, sizeof(*readings));
-	torsh_comparison_begin(&comparison, own.n_before, own.n_paths - own.n_before, &own.rules);
-	for (size_t i = 0; i < own.n_paths; i++) {
-		options->path = own.paths[i];
+	readings = torsh_need_items(NULL, 0, own.sets.n, sizeof(*readings));
+	torsh_comparison_begin(&comparison, own.sets.n_before, own.sets.n - own.sets.n_before,
+			       &own.rules);
+	for (size_t i = 0; i < own.sets.n; i++) {
+		options->path = own.sets.paths[i];
 		torsh_reading_open(&readings[i], options);
 		torsh_measure_reading(&comparison, i, &readings[i], options);
 		torsh_reading_drop(&readings[i]);
@@ -149,7 +126,7 @@ int torsh_command_diff(int argc, char **argv)
 	torsh_comparison_finish(&comparison);
 	view.has_limit = options->has_limit;
 	view.limit = options->limit;
-	view.paths = own.paths;
+	view.paths = (const char *const *)own.sets.paths;
 	if (own.is_html)
 		torsh_diff_html(&view, own.output ? own.output : "diff.html");
 	else if (options->is_json)
@@ -158,9 +135,9 @@ int torsh_command_diff(int argc, char **argv)
 		torsh_diff_text(&view);
 	is_too_much = torsh_growth_is_too_much(&own.limits, &comparison);
 	torsh_comparison_free(&comparison);
-	for (size_t i = 0; i < own.n_paths; i++)
+	for (size_t i = 0; i < own.sets.n; i++)
 		torsh_reading_close(&readings[i], options);
 	free(readings);
-	free(own.paths);
+	torsh_run_sets_free(&own.sets);
 	return is_too_much ? TORSH_EXIT_FAILED : TORSH_EXIT_DONE;
 }

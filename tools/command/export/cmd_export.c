@@ -32,7 +32,17 @@ static const char doc[] =
 	"nothing that began before. With --steps the device activities are those that the steps launched, whenever they ran. A file whose name ends in .gz is compressed. Stacks of operators are included if they were "
 	"recorded (TORSH_PROFILER_OPERATOR_STACKS=1). Readers of chrome take a file for one rank's: see -o and --by-rank.";
 
-enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK, KEY_ALL };
+enum {
+	KEY_FORMAT = 0x2000,
+	KEY_WHAT,
+	KEY_FROM,
+	KEY_TO,
+	KEY_STEPS,
+	KEY_BY_RANK,
+	KEY_ALL,
+	KEY_MODEL,
+	KEY_DEVICE
+};
 
 static const struct argp_option own_options[] = {
 	{"format", KEY_FORMAT, "FORMAT", 0, "one of those above", 0},
@@ -48,6 +58,10 @@ static const struct argp_option own_options[] = {
 	 "every stack with all frames, also what imports allocated and what is below 0.1 %", 0},
 	{"by-rank", KEY_BY_RANK, NULL, 0,
 	 "of several ranks, a file for each: FILE's name with .rank-N before its ending", 0},
+	{"model-name", KEY_MODEL, "NAME", 0,
+	 "of profile and manifest: the model's (the class of the outermost module)", 0},
+	{"device-name", KEY_DEVICE, "NAME", 0,
+	 "of profile and manifest: the device's (as its driver has it)", 0},
 	{0},
 };
 
@@ -87,6 +101,22 @@ static void parse_format(struct export_options *options, const char *argument,
 		argp_error(state, "--format takes %s, not \"%s\"", formats, argument);
 }
 
+/* End the program if options are missing, or contradict each other. */
+static void check_options(const struct export_options *options, struct argp_state *state)
+{
+	if (!options->stacks.exporter && !options->trace)
+		argp_error(state, "--format is missing: %s", formats);
+	if (options->stacks.exporter && (options->has_window || options->window.has_steps))
+		argp_error(state,
+			   "--from, --to and --steps choose of the timeline, which %s doesn't hold",
+			   options->stacks.exporter->name);
+	if ((options->window.model_name || options->window.device_name) &&
+	    !(options->trace && options->trace->takes_names))
+		argp_error(state, "--model-name and --device-name are of profile and manifest");
+	if (options->window.from_ns >= options->window.to_ns)
+		argp_error(state, "--from has to be before --to");
+}
+
 static error_t parse_export(int key, char *argument, struct argp_state *state)
 {
 	struct export_options *options = state->input;
@@ -118,21 +148,19 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 	case KEY_BY_RANK:
 		options->window.is_by_rank = true;
 		return 0;
+	case KEY_MODEL:
+		options->window.model_name = argument;
+		return 0;
+	case KEY_DEVICE:
+		options->window.device_name = argument;
+		return 0;
 	case KEY_STEPS:
 		torsh_argument_steps(state, argument, &options->window.first_step,
 				     &options->window.last_step);
 		options->window.has_steps = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (!options->stacks.exporter && !options->trace)
-			argp_error(state, "--format is missing: %s", formats);
-		if (options->stacks.exporter && (options->has_window || options->window.has_steps))
-			argp_error(
-				state,
-				"--from, --to and --steps choose of the timeline, which %s doesn't hold",
-				options->stacks.exporter->name);
-		if (options->window.from_ns >= options->window.to_ns)
-			argp_error(state, "--from has to be before --to");
+		check_options(options, state);
 		return ARGP_ERR_UNKNOWN;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -32,8 +32,7 @@ static error_t parse_html(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-/* Returns NAME.html for a recording DIR/NAME.torsh; the caller frees it. */
-static char *default_output(const char *recording)
+char *torsh_page_name(const char *recording)
 {
 	const char *slash = strrchr(recording, '/'), *name = slash ? slash + 1 : recording;
 	const char *ending = strstr(name, ".torsh");
@@ -62,7 +61,7 @@ int torsh_command_html(int argc, char **argv)
 
 	torsh_options_parse_page(argc, argv, doc, own_options, parse_html, &output, &options);
 	torsh_reading_open(&reading, &options);
-	path = output ? torsh_need(strdup(output)) : default_output(reading.recording->path);
+	path = output ? torsh_need(strdup(output)) : torsh_page_name(reading.recording->path);
 	if (strcmp(path, "-") == 0) {
 		torsh_timeline_export(torsh_trace_format("html"), &window, NULL, &reading);
 	} else {

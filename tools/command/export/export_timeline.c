@@ -63,7 +63,8 @@ static void check_content(const struct trace *trace, const struct trace_format *
 
 	for (size_t i = 0; i < prepass->n; i++)
 		n_tensors += prepass->items[i].n_tensors;
-	if (format->needs >= TRACE_NEEDS_EVENTS && !prepass->counts.n_events)
+	if (format->needs >= TRACE_NEEDS_EVENTS && !prepass->counts.n_events &&
+	    !(format->has_samples && prepass->counts.n_samples))
 		torsh_die(
 			"there is no timeline to export, which %s is made of: no operator, range or mark was recorded",
 			format->name);
@@ -246,6 +247,8 @@ void torsh_timeline_export(const struct trace_format *format, const struct trace
 		.symbols = reading->symbols,
 		.suppress = reading->suppress,
 		.path = path,
+		.model_name = window->model_name,
+		.device_name = window->device_name,
 	};
 	bool is_of_ranks =
 		path && !format->is_directory && !window->is_by_rank && is_directory(path);

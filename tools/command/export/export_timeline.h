@@ -13,6 +13,7 @@ struct trace_window {
 	uint64_t first_step, last_step; /* numbers, if has_steps */
 	bool is_all; /* stacks are not merged */
 	bool is_by_rank; /* write a file per rank if there are several */
+	const char *model_name, *device_name; /* NULL: those that were recorded */
 };
 
 /* Returns the format of that name, or NULL. */
@@ -24,6 +25,12 @@ const struct trace_format *torsh_trace_format(const char *name);
  */
 void torsh_timeline_choose(struct trace *trace, const struct trace_format *format,
 			   const struct trace_window *window);
+
+/*
+ * Returns the name that the page of a recording gets: NAME.html for DIR/NAME.torsh. The caller
+ * frees it.
+ */
+char *torsh_page_name(const char *recording);
 
 /*
  * Write the timeline of the reading to a path; NULL: to standard output. A directory, and a path

@@ -294,6 +294,7 @@ int torsh_merged_trace_write(struct merged_trace *merged, const struct trace_for
 			rank->merge.n_tracks = before->n_tracks;
 			rank->merge.n_flows = before->n_flows;
 			rank->merge.json = before->json;
+			rank->merge.samples = before->samples;
 		}
 		rank->trace.output = &output;
 		rank->trace.path = path;

@@ -254,7 +254,7 @@ int torsh_command_peak(int argc, char **argv)
 	torsh_options_parse(argc, argv, doc, own_options, parse_peak, &own, &options);
 	is_of_heap = torsh_moments_are_requested(&own.moments) && !own.device;
 	if (!is_of_heap)
-		options.without = RECORDING_MOMENTS;
+		options.without = RECORDING_MOMENTS | RECORDING_VERDICTS;
 	torsh_reading_open(&reading, &options);
 	if (is_of_heap)
 		torsh_peak_moments(&options, &reading, &own.moments);

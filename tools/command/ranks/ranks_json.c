@@ -93,10 +93,12 @@ static void put_collectives(struct json_writer *json, const struct ranks_view *v
 	for (size_t i = 0; i < torsh_ranks_shown(view, n); i++) {
 		const uint64_t *values = items[i].row->values;
 		const struct job_bandwidth *bandwidth = items[i].bandwidth;
+		const char *backend = view->job->fold->texts[items[i].node->build_id];
 
 		torsh_json_begin_object(json, NULL);
 		torsh_json_put_text(json, "name", view->job->fold->texts[items[i].node->function]);
 		torsh_json_put_text(json, "group", view->job->fold->texts[items[i].node->file]);
+		torsh_json_put_text(json, "backend", *backend ? backend : NULL);
 		torsh_json_put_u64(json, "bytes", values[FOLD_COLLECTIVES_bytes]);
 		torsh_json_put_u64(json, "calls", values[FOLD_COLLECTIVES_calls]);
 		torsh_json_put_u64(json, "total_ns", values[FOLD_COLLECTIVES_total_ns]);

@@ -209,6 +209,7 @@ static void print_heat(const struct ranks_view *view)
 static const struct table_column collective_columns[] = {
 	{"collective", TABLE_NAME, .cut = CUT_MIDDLE},
 	{"group", TABLE_TEXT, .drop = 4},
+	{"backend", TABLE_TEXT, .drop = 5},
 	{"calls", TABLE_NUMBER, .drop = 0},
 	{"each", TABLE_NUMBER, .drop = 1},
 	{"time", TABLE_NUMBER, .drop = 2},
@@ -223,6 +224,14 @@ static void put_rate(struct table *table, bool is_known, double rate)
 
 	if (is_known)
 		torsh_table_cell(table, "%sB/s", torsh_size_si((uint64_t)rate, text));
+	else
+		torsh_table_unknown(table);
+}
+
+static void put_backend(struct table *table, const char *backend)
+{
+	if (*backend)
+		torsh_table_cell(table, "%s", backend);
 	else
 		torsh_table_unknown(table);
 }
@@ -242,6 +251,7 @@ static void print_collectives(const struct ranks_view *view)
 
 		torsh_table_cell(table, "%s", job->fold->texts[items[i].node->function]);
 		torsh_table_cell(table, "%s", job->fold->texts[items[i].node->file]);
+		put_backend(table, job->fold->texts[items[i].node->build_id]);
 		torsh_table_count(table, values[FOLD_COLLECTIVES_calls]);
 		torsh_table_bytes(table, values[FOLD_COLLECTIVES_calls]
 						 ? values[FOLD_COLLECTIVES_bytes] /

@@ -66,7 +66,9 @@ int torsh_command_brief(int argc, char **argv)
 	struct brief brief;
 
 	torsh_options_parse_page(argc, argv, doc, own_options, parse_own, &own, &options);
+	options.order = ORDER_LOST;
 	torsh_overview_read(&of, &options, SITES_NAMED);
+	options.order = ORDER_BYTES;
 	torsh_overview_read_timeline(&of, &options, true);
 	torsh_overview_read_lists(&of, &options, SITES_NAMED);
 	torsh_brief_make(&brief, &of.overview, torsh_overview_prepass(&of));

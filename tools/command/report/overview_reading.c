@@ -69,6 +69,15 @@ void torsh_overview_read_timeline(struct overview_reading *of, const struct read
 	torsh_analysis_make(&of->overview.analysis, &of->request);
 }
 
+void torsh_overview_read_path(struct overview_reading *of, const struct critical_steps *chosen)
+{
+	struct reading *reading = &of->reading;
+
+	torsh_critical_find(&of->overview.critical, reading->recording, reading->processes,
+			    reading->n_processes, &of->prepass, chosen);
+	torsh_bottlenecks_find(&of->overview.bottlenecks, &of->overview.critical, reading->symbols);
+}
+
 const struct prepass *torsh_overview_prepass(const struct overview_reading *of)
 {
 	return of->overview.has_timeline ? &of->prepass : NULL;
@@ -76,6 +85,8 @@ const struct prepass *torsh_overview_prepass(const struct overview_reading *of)
 
 void torsh_overview_close(struct overview_reading *of, struct read_options *options)
 {
+	torsh_bottlenecks_free(&of->overview.bottlenecks);
+	torsh_critical_free(&of->overview.critical);
 	torsh_analysis_free(&of->overview.analysis);
 	torsh_overview_devices_free(&of->overview.devices);
 	if (of->overview.has_timeline)

@@ -24,6 +24,9 @@ void torsh_overview_read_lists(struct overview_reading *of, struct read_options 
 void torsh_overview_read_timeline(struct overview_reading *of, const struct read_options *options,
 				  bool with_findings);
 
+/* After the timeline: find the steps' critical path, and what slows them. */
+void torsh_overview_read_path(struct overview_reading *of, const struct critical_steps *chosen);
+
 /* Returns the pre-pass, or NULL if the timeline was not read. */
 const struct prepass *torsh_overview_prepass(const struct overview_reading *of);
 

@@ -13,7 +13,8 @@
 
 static const char doc[] =
 	"List the sessions that are being recorded on this machine: for each its writer, its oldest "
-	"process that is alive, when it began, how many processes it has, and its recording.\v"
+	"process that is alive, when it began, how many processes it has, and its recording. Then the "
+	"processes that wait to be started (TORSH_PROFILER_ENABLED=dormant).\v"
 	"Only your own are there: what other users record can't be seen. `torsh top`, `torsh snapshot`, "
 	"`torsh pause` and `torsh resume` take the pid of any process of a session, or of its writer.";
 
@@ -78,7 +79,21 @@ static void emit_session(struct json_writer *json, const struct live_session *se
 	torsh_json_end_object(json);
 }
 
-static void print_json(const struct live_sessions *sessions)
+static void emit_dormant(struct json_writer *json, const struct live_dormant_list *dormant)
+{
+	torsh_json_begin_lines(json, "dormant");
+	for (size_t i = 0; i < dormant->n; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "pid", dormant->items[i].pid);
+		torsh_json_put_text(json, "program", dormant->items[i].program);
+		torsh_json_put_bool(json, "armed", dormant->items[i].is_armed);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+}
+
+static void print_json(const struct live_sessions *sessions,
+		       const struct live_dormant_list *dormant)
 {
 	struct json_writer json;
 
@@ -89,8 +104,20 @@ static void print_json(const struct live_sessions *sessions)
 	for (size_t i = 0; i < sessions->n; i++)
 		emit_session(&json, &sessions->items[i]);
 	torsh_json_end_array(&json);
+	emit_dormant(&json, dormant);
 	torsh_json_end_object(&json);
 	torsh_json_close(&json);
+}
+
+static void print_dormant(const struct live_dormant_list *dormant)
+{
+	for (size_t i = 0; i < dormant->n; i++) {
+		const struct live_dormant *one = &dormant->items[i];
+
+		printf("dormant: %s (%" PRIu32 "), %s\n", one->program, one->pid,
+		       one->is_armed ? "armed: its recording begins with its next call"
+				     : "not recorded until it is started: torsh start PID");
+	}
 }
 
 static void print_text(const struct live_sessions *sessions)
@@ -129,16 +156,21 @@ int torsh_command_list(int argc, char **argv)
 				  .doc = doc,
 				  .children = torsh_terminal_children};
 	struct live_sessions sessions;
+	struct live_dormant_list dormant;
 	bool is_json = false;
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &is_json);
 	torsh_live_sessions_look(&sessions, 0);
 	torsh_live_sessions_warn(&sessions);
-	if (is_json)
-		print_json(&sessions);
-	else
+	torsh_live_dormant_look(&dormant);
+	if (is_json) {
+		print_json(&sessions, &dormant);
+	} else {
 		print_text(&sessions);
+		print_dormant(&dormant);
+	}
+	torsh_live_dormant_free(&dormant);
 	torsh_live_sessions_free(&sessions);
 	return TORSH_EXIT_DONE;
 }

@@ -7,12 +7,17 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tools/base/die.h"
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/live/live.h"
 #include "tools/terminal/terminal_options.h"
+
+#define STEP_NS 2000000
+#define STEPS_MAX 2500 /* 5 s */
 
 static const char doc_pause[] =
 	"Pause the recording of the session that PID belongs to, for all its processes and those that they start, until "
@@ -23,6 +28,14 @@ static const char doc_pause[] =
 	"(pause_frees). Operators, ranges, marks, values, collectives, runs of Python's garbage collector, device work and "
 	"blocks of devices that begin in the pause are not recorded either, even if they end after it; those from before it "
 	"are whole. Steps and address space (mmap, brk) are still recorded. Reports have the times of pauses.";
+
+static const char doc_stop[] =
+	"Stop the recording of the session that PID belongs to. Where all its processes were started with "
+	"TORSH_PROFILER_ENABLED=dormant, or by such a process, the recording is complete then, the writer ends, and "
+	"`torsh start PID` begins another one, beside the first. Otherwise this is `torsh pause PID`.\v"
+	"A process that is stopped costs what a dormant one does, and what it allocates then is of unknown origin in the "
+	"next recording. Where one of them uses a device, or samples or counters of the CPU are recorded, the session is "
+	"paused and the writer stays.";
 
 static const char doc_resume[] =
 	"Resume the recording of the session that PID belongs to, after `torsh pause PID`, or begin that of a process that "
@@ -61,7 +74,21 @@ static bool arm_process(uint32_t pid)
 	return true;
 }
 
-/* Send the request. Returns whether the session was in that state already. */
+/*
+ * The writer removes its socket before it writes what is there, and then lets the processes go: the
+ * next start of one of them waits for that.
+ */
+static void await_end(const struct live_session *session)
+{
+	const struct recording *recording = session->recording;
+
+	for (int i = 0; i < STEPS_MAX && access(session->socket_path, F_OK) == 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+	for (size_t i = 0; i < recording->n_processes; i++)
+		torsh_live_rest(recording->processes[i]->pid);
+}
+
+/* Send the request. Returns whether it could not be done, or was done already. */
 static bool request_of_session(int argc, char **argv, enum request_verb verb, const char *doc,
 			       struct request_answer *reply)
 {
@@ -83,12 +110,14 @@ static bool request_of_session(int argc, char **argv, enum request_verb verb, co
 		exit(TORSH_EXIT_DONE);
 	session = torsh_live_sessions_need(&sessions, pid);
 	result = torsh_live_query(session->socket_path, verb, 0, &answer);
-	if (result && result != -EALREADY)
+	if (result && result != -EALREADY && result != -EOPNOTSUPP)
 		torsh_die("the writer of process %u didn't do it: %s", pid,
 			  torsh_live_reason(result));
 	*reply = answer.reply;
+	if (verb == REQUEST_STOP && !result)
+		await_end(session);
 	torsh_live_sessions_free(&sessions);
-	return result == -EALREADY;
+	return result != 0;
 }
 
 static int print_done(const char *what, const struct request_answer *reply)
@@ -104,6 +133,15 @@ int torsh_command_pause(int argc, char **argv)
 	bool was_paused = request_of_session(argc, argv, REQUEST_PAUSE, doc_pause, &reply);
 
 	return print_done(was_paused ? "was paused before" : "paused", &reply);
+}
+
+/* A process that was dormant waits to be armed again, without a writer. Others are only paused. */
+int torsh_command_stop(int argc, char **argv)
+{
+	struct request_answer reply;
+	int result = request_of_session(argc, argv, REQUEST_STOP, doc_stop, &reply);
+
+	return result ? torsh_command_pause(argc, argv) : print_done("stopped", &reply);
 }
 
 int torsh_command_resume(int argc, char **argv)

@@ -61,8 +61,8 @@ static const struct setting {
 	{"schedule", "SPEC", "SCHEDULE", NULL, "skip:N,wait:N,warmup:N,active:N,repeat:N in steps",
 	 0, VALUE_TEXT},
 	{"counters", "WHAT", "COUNTERS", NULL,
-	 "of devices: off, operators, operators:2, timeline or timeline:INTERVAL (off)", 0,
-	 VALUE_TEXT},
+	 "of devices: off, operators, operators:2, operators:full, timeline or timeline:INTERVAL (off)",
+	 0, VALUE_TEXT},
 	{"no-stack", NULL, "WITH_STACK", "0", "record no stacks", 0, VALUE_FIXED},
 	{"no-memory", NULL, "PROFILE_MEMORY", "0", "record no heap", 0, VALUE_FIXED},
 	{"no-shapes", NULL, "RECORD_SHAPES", "0", "record no operator shapes", 0, VALUE_FIXED},
@@ -247,6 +247,17 @@ static void add_times(void)
 	free(all);
 }
 
+/* What the costliest counters cost is printed before the program starts. */
+static void warn_of_cost(void)
+{
+	const char *counters = getenv("TORSH_PROFILER_COUNTERS");
+
+	if (counters && strcmp(counters, "operators:full") == 0)
+		torsh_warn(
+			"operators:full: up to three of the launches that are alike run alone, as often as the device's "
+			"counters take (8 to 11 times), and what a kernel writes is saved and restored each time");
+}
+
 int torsh_command_run(int argc, char **argv)
 {
 	struct run run = {0};
@@ -262,6 +273,7 @@ int torsh_command_run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
 	if (run.with_cpu)
 		add_times();
+	warn_of_cost();
 	if (run.module || torsh_is_python_script(run.command[0]))
 		run.command = torsh_python_command(run.module, run.command);
 	program = torsh_program_find(run.command[0]);

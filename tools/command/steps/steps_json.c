@@ -4,6 +4,7 @@
 
 #include "tools/base/json_writer.h"
 #include "tools/ops/step_durations.h"
+#include "tools/report/counters/cpu_counters.h"
 
 static void emit_phases(struct json_writer *json, const struct step_total *total)
 {
@@ -59,6 +60,7 @@ static void emit_step(struct json_writer *json, const struct shown_step *shown, 
 	torsh_json_put_known(json, "flops", has_flops, total->flops);
 	torsh_json_put_known(json, "flops_all", has_flops, total->flops_all);
 	torsh_json_put_known(json, "peak_bytes", of->n_tensors, total->peak_bytes);
+	torsh_cpu_counters_emit(json, "counters", &total->counts);
 	emit_phases(json, total);
 	torsh_json_put_known(json, "device_ns", shown->totals->has_devices, total->device_ns);
 	emit_device_phases(json, shown);
@@ -100,5 +102,6 @@ void torsh_steps_json(const struct steps_view *view, size_t n_limit)
 	n_left = torsh_steps_each(view, n_limit, &json, print_item);
 	torsh_json_end_array(&json);
 	torsh_json_put_u64(&json, "omitted", n_left);
+	torsh_cpu_counters_emit_reason(&json, &view->prepass);
 	torsh_reading_end_json(&json, reading, &view->prepass);
 }

@@ -16,12 +16,13 @@
 #define ENTRIES_MAX (1u << 20)
 #define FILE_BYTES_MAX (16u << 20) /* Inductor's code for a large model has some megabytes */
 #define OPERATORS_MAX 256u /* per kernel */
+#define COMMENTS_MAX 64u /* per kernel: further ones make it ambiguous */
 
 static const char comment[] = "Original ATen: [";
 
-/* A list of operators in a comment: "aten.add, prims.mul". */
+/* A list of operators in a comment: "aten.add, prims.mul". line: where the comment begins. */
 struct list {
-	const char *text;
+	const char *text, *line;
 	size_t n;
 };
 
@@ -92,8 +93,25 @@ static bool are_equal(const struct inductor_kernel *a, const struct inductor_ker
 	return true;
 }
 
+/* Add a comment of the kernel, which takes the text over. Returns false if there are too many. */
+static bool add_comment(struct inductor_kernel *kernel, char *text)
+{
+	size_t i = 0;
+
+	while (i < kernel->n_comments && strcmp(kernel->comments[i], text) != 0)
+		i++;
+	if (i < kernel->n_comments || i == COMMENTS_MAX) {
+		free(text);
+		return i < kernel->n_comments;
+	}
+	kernel->comments = torsh_need_items(kernel->comments, i, i + 1, sizeof(*kernel->comments));
+	kernel->comments[kernel->n_comments++] = text;
+	return true;
+}
+
+/* line: its definition, which follows its comment, or its launch, which has a shorter one. */
 static void add_kernel(struct inductor *inductor, const char *name, size_t n,
-		       const struct list *list)
+		       const struct list *list, const char *line)
 {
 	struct inductor_kernel kernel = {0};
 
@@ -101,6 +119,8 @@ static void add_kernel(struct inductor *inductor, const char *name, size_t n,
 	if (!kernel.n_operators)
 		return;
 	kernel.name = torsh_need(strndup(name, n));
+	if (name[n] == ' ')
+		add_comment(&kernel, torsh_need(strndup(list->line, (size_t)(line - list->line))));
 	inductor->kernels = torsh_array_reserve(inductor->kernels, inductor->n, &inductor->n_room,
 						sizeof(*inductor->kernels));
 	inductor->kernels[inductor->n++] = kernel;
@@ -136,10 +156,11 @@ void torsh_inductor_parse(struct inductor *inductor, const char *text)
 			   *name;
 
 		if (said) {
+			list.line = text;
 			list.text = said + sizeof(comment) - 1;
 			list.n = strcspn(list.text, "]\n");
 		} else if (list.n && (n_name = find_kernel(text, n, &name))) {
-			add_kernel(inductor, name, n_name, &list);
+			add_kernel(inductor, name, n_name, &list, text);
 			list.n = 0;
 		}
 		text += n + (text[n] == '\n');
@@ -197,7 +218,20 @@ static int compare_kernels(const void *a, const void *b)
 static void free_kernel(struct inductor_kernel *kernel)
 {
 	free_operators(kernel);
+	for (size_t i = 0; i < kernel->n_comments; i++)
+		free(kernel->comments[i]);
+	free(kernel->comments);
 	free(kernel->name);
+}
+
+/* Merge the second kernel of one name into the first, and free it. */
+static void merge_kernel(struct inductor_kernel *into, struct inductor_kernel *kernel)
+{
+	into->is_ambiguous |= kernel->is_ambiguous || !are_equal(into, kernel);
+	for (size_t i = 0; i < kernel->n_comments; i++)
+		into->is_ambiguous |= !add_comment(into, kernel->comments[i]);
+	kernel->n_comments = 0;
+	free_kernel(kernel);
 }
 
 void torsh_inductor_sort(struct inductor *inductor)
@@ -211,8 +245,7 @@ void torsh_inductor_sort(struct inductor *inductor)
 				       *before = n ? &inductor->kernels[n - 1] : NULL;
 
 		if (before && strcmp(before->name, kernel->name) == 0) {
-			before->is_ambiguous |= kernel->is_ambiguous || !are_equal(before, kernel);
-			free_kernel(kernel);
+			merge_kernel(before, kernel);
 		} else {
 			inductor->kernels[n++] = *kernel;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The operators that torch.compile fused into each kernel, from the code in Inductor's cache
- * directory: a comment "Original ATen: [aten.add, aten.relu]" precedes each call of a kernel. The
- * directory is untrusted.
+ * directory: a comment "Original ATen: [aten.add, aten.relu]" precedes each call of a kernel. Over
+ * its definition the comment also has its graph, with sizes. The directory is untrusted.
  */
 #ifndef TORSH_DEVICE_KERNELS_INDUCTOR_H
 #define TORSH_DEVICE_KERNELS_INDUCTOR_H
@@ -14,6 +14,9 @@ struct inductor_kernel {
 	char *name;
 	char **operators; /* "aten::add", in the comment's order, without repetition */
 	size_t n_operators;
+	/* What is over its definitions, from "Original ATen" on, without repetition. */
+	char **comments;
+	size_t n_comments;
 	bool is_ambiguous; /* two models have different kernels of this name: unusable */
 };
 

@@ -407,6 +407,16 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_value(chrome, &of->strings, event);
 }
 
+static void see_sample(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct enclosing_spans *around)
+{
+	struct chrome *chrome = context;
+
+	(void)around;
+	if (torsh_trace_has(chrome->trace, event->at_ns))
+		torsh_chrome_keep_sample(chrome, process, event);
+}
+
 /* Begin the file, or go on with it. */
 static void begin_file(struct chrome *chrome)
 {
@@ -415,6 +425,7 @@ static void begin_file(struct chrome *chrome)
 	if (trace->merge && !trace->merge->is_first) {
 		chrome->json = trace->merge->json;
 		chrome->n_flows = trace->merge->n_flows;
+		chrome->samples = trace->merge->samples;
 		return;
 	}
 	torsh_stream_begin_json(trace->output, &chrome->json);
@@ -429,9 +440,11 @@ static void end_file(struct chrome *chrome)
 	if (trace->merge && !trace->merge->is_last) {
 		trace->merge->json = chrome->json;
 		trace->merge->n_flows = chrome->n_flows;
+		trace->merge->samples = chrome->samples;
 		return;
 	}
 	torsh_json_end_array(&chrome->json);
+	torsh_chrome_put_samples(chrome);
 	torsh_json_put_text(&chrome->json, "traceName", trace->path ? trace->path : "");
 	torsh_json_end_object(&chrome->json);
 	torsh_stream_end_json(trace->output, &chrome->json);
@@ -440,7 +453,7 @@ static void end_file(struct chrome *chrome)
 static int write_chrome(struct trace *trace)
 {
 	static const struct span_visitor visitor = {
-		.begin = see_begin, .end = see_end, .event = see_event};
+		.begin = see_begin, .end = see_end, .event = see_event, .sample = see_sample};
 	struct chrome chrome = {.trace = trace, .forward = torsh_forward_create()};
 	int rc;
 
@@ -472,5 +485,6 @@ static int write_chrome(struct trace *trace)
 const struct trace_format torsh_trace_chrome = {.name = "chrome",
 						.ending = ".json",
 						.is_of_one_rank = true,
+						.has_samples = true,
 						.needs = TRACE_NEEDS_EVENTS,
 						.write = write_chrome};

@@ -28,6 +28,7 @@ struct chrome {
 	struct chrome_devices *devices;
 	struct chrome_kernels *kernels;
 	struct counters counters;
+	struct chrome_samples *samples; /* NULL: there was none yet */
 	uint64_t n_memory;
 	uint64_t n_flows;
 };
@@ -110,6 +111,15 @@ void torsh_chrome_put_wait(struct chrome *chrome, struct string_cache *strings,
 void torsh_chrome_see_nccl(struct chrome *chrome, const struct recorded_process *process,
 			   const struct timeline_event *event);
 void torsh_chrome_end_nccl(struct chrome *chrome);
+
+/* ---- samples of the processor: chrome_samples.c ---------------------------------------------- */
+
+/* Keep a sample: they follow the events. */
+void torsh_chrome_keep_sample(struct chrome *chrome, const struct recorded_process *process,
+			      const struct timeline_event *event);
+
+/* Put the members stackFrames and samples, and free them; nothing where there was no sample. */
+void torsh_chrome_put_samples(struct chrome *chrome);
 
 /* ---- what devices did: chrome_device.c ------------------------------------------------------- */
 

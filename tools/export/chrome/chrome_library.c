@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls of BLAS and LAPACK as slices of their thread. */
+/* Calls of libraries as slices of their thread. */
 #include "tools/export/chrome/chrome.h"
 #include "tools/ops/library_flops.h"
 
@@ -20,7 +20,7 @@ void torsh_chrome_put_library_call(struct chrome *chrome, const struct recorded_
 
 	if (!torsh_trace_has(chrome->trace, given->begin))
 		return;
-	json = torsh_chrome_begin(chrome, "X", "library_call", "", call.name ? call.name : "?",
+	json = torsh_chrome_begin(chrome, "X", "library_call", "", torsh_library_title(&call),
 				  torsh_string_cache_thread(strings, event->thread), given->begin);
 	torsh_chrome_put_duration(chrome, given->begin, given->begin + given->duration_ns);
 	torsh_json_begin_object(json, "args");
@@ -30,6 +30,10 @@ void torsh_chrome_put_library_call(struct chrome *chrome, const struct recorded_
 	put_size(json, "batch", call.batch);
 	torsh_json_put_text(json, "Type", torsh_library_type(call.type));
 	torsh_json_put_text(json, "Library", call.library);
+	if (call.shape)
+		torsh_json_put_text(json, "Shape", call.shape);
+	if (call.details)
+		torsh_json_put_text(json, "Details", call.details);
 	if (!torsh_library_flops(&call, &flops))
 		torsh_json_put_u64(json, "FLOPs", flops);
 	torsh_chrome_put_text(json, "Call stack", torsh_string_cache_stack(strings, event->stack));

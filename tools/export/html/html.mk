@@ -5,7 +5,7 @@
 HTML := tools/export/html
 HTML_PAGE := $(GEN)/html
 # Modules before those that import them: they become one script.
-HTML_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,served/source format dom theme served/served frames tree icicle table chart sites moments memory/rise memory findings steps perfetto timeline data time devices ranks memory/census memory/rss overview recorded main))
+HTML_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,served/source format dom theme served/served frames tree icicle table chart sites moments memory/rise memory findings steps perfetto timeline data time processor devices ranks memory/census memory/rss overview recorded main))
 HTML_PARTS := $(HTML)/page/page.html $(HTML)/page/page.css $(HTML_MODULES) $(wildcard $(HTML)/vendor/*)
 
 # The page of torsh diff has modules of its own.

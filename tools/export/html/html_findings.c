@@ -34,6 +34,13 @@ const struct metrics_process *torsh_html_metrics(const struct html_page *page, s
 	return metrics && process < metrics->n ? &metrics->processes[process] : NULL;
 }
 
+const struct finding *torsh_html_finding(const struct html_page *page, size_t i)
+{
+	const struct analysis *analysis = &page->findings->analysis;
+
+	return i < analysis->n ? &analysis->findings[i] : NULL;
+}
+
 void torsh_html_findings_free(struct html_page *page)
 {
 	torsh_analysis_free(&page->findings->analysis);
@@ -72,6 +79,19 @@ static void put_where(struct html_page *page, const struct finding *finding)
 	free(line);
 }
 
+/* [from, until]; null: no time shows it */
+static void put_moment(struct json_writer *json, const struct finding *finding)
+{
+	if (!finding->until_ns) {
+		torsh_json_put_null(json, "shown");
+		return;
+	}
+	torsh_json_begin_array(json, "shown");
+	torsh_json_put_u64(json, NULL, finding->from_ns);
+	torsh_json_put_u64(json, NULL, finding->until_ns);
+	torsh_json_end_array(json);
+}
+
 static void put_finding(struct html_page *page, const struct finding *finding)
 {
 	const struct rule_words *rule = &torsh_rules[finding->rule];
@@ -93,6 +113,10 @@ static void put_finding(struct html_page *page, const struct finding *finding)
 	torsh_json_put_text(json, "description", rule->description);
 	torsh_json_put_text(json, "suggestion", rule->suggestion);
 	torsh_html_put_text(page, "note", finding->note);
+	torsh_json_put_double(json, "gain_ns", finding->gain_ns);
+	torsh_json_put_double(json, "gain_bytes", finding->gain_bytes);
+	torsh_json_put_text(json, "no_gain", finding->no_gain);
+	put_moment(json, finding);
 	put_where(page, finding);
 	torsh_json_begin_array(json, "evidence");
 	for (size_t i = 0; i < finding->n_evidence; i++)

@@ -48,6 +48,7 @@ struct html_page {
 	struct html_findings *findings;
 	struct html_timeline *timeline;
 	struct html_devices *devices;
+	struct html_processor *processor; /* NULL: nothing was sampled, and no waits recorded */
 	unsigned n_halved; /* how often the limits have been halved */
 	bool is_whole; /* without limits: for a part that is served */
 };
@@ -80,6 +81,11 @@ void torsh_html_time_collect(struct html_page *page);
 void torsh_html_time_put(struct html_page *page);
 void torsh_html_time_free(struct html_page *page);
 
+/* Samples of processor time, and waits; parts of the above. */
+void torsh_html_processor_collect(struct html_page *page);
+void torsh_html_processor_put(struct html_page *page);
+void torsh_html_processor_free(struct html_page *page);
+
 /* The findings of tools/analysis. */
 void torsh_html_findings_collect(struct html_page *page);
 void torsh_html_findings_put(struct html_page *page);
@@ -88,7 +94,10 @@ void torsh_html_findings_free(struct html_page *page);
 /* Returns what the analysis collected for a process of the trace; NULL: nothing. */
 const struct metrics_process *torsh_html_metrics(const struct html_page *page, size_t process);
 
-/* The spans of a few steps, and the memory of tensors over time. */
+/* Returns finding i, the worst first; NULL: there are fewer. */
+const struct finding *torsh_html_finding(const struct html_page *page, size_t i);
+
+/* The spans of a few steps and around findings, and the memory of tensors over time. */
 void torsh_html_timeline_collect(struct html_page *page);
 void torsh_html_timeline_put(struct html_page *page);
 void torsh_html_timeline_free(struct html_page *page);

@@ -89,6 +89,7 @@ void torsh_html_time_collect(struct html_page *page)
 			      trace->n_processes, trace->prepass);
 	time->groups = torsh_kernel_groups_make(&time->kernels, &time->n_groups);
 	collect_steps(time, trace);
+	torsh_html_processor_collect(page);
 	if (time->operators.n)
 		qsort(time->operators.items, time->operators.n, sizeof(*time->operators.items),
 		      compare_operators);
@@ -103,6 +104,7 @@ void torsh_html_time_free(struct html_page *page)
 {
 	struct html_time *time = page->time;
 
+	torsh_html_processor_free(page);
 	for (size_t i = 0; i < page->trace->n_processes; i++)
 		torsh_step_totals_free(&time->steps[i]);
 	free(time->steps);
@@ -336,4 +338,5 @@ void torsh_html_time_put(struct html_page *page)
 	put_kernels(page);
 	put_steps(page);
 	put_phases(page);
+	torsh_html_processor_put(page);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The timelines of the page, collected in one pass: the spans of a few steps (the median one, the
- * slowest and the last), or of the whole run if no steps are known, and the memory of tensors on
- * each device.
+ * slowest and the last), or of the whole run if no steps are known; those around the times that
+ * show findings; and the memory of tensors on each device.
  */
 #include <stdlib.h>
 
+#include "tools/analysis/analysis.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/device.h"
 #include "tools/base/die.h"
@@ -15,7 +16,11 @@
 #define SPANS 4000u /* per window */
 #define SPANS_SERVED 20000u /* for a window that is requested separately */
 #define BUCKETS 1000u /* per curve */
-#define WINDOWS_MAX 3u
+#define SPANS_OF_FINDING 1000u
+#define STEPS_MAX 3u
+#define FINDINGS_MAX 24u /* that have a window */
+#define WINDOWS_MAX (STEPS_MAX + FINDINGS_MAX)
+#define AROUND_NS_MIN 100000u /* on each side of what shows a finding */
 #define CURVES_MAX 32u
 
 /* The kind of a row of the timeline, which selects its colour. */
@@ -32,6 +37,7 @@ struct row {
 struct window {
 	const char *title;
 	const struct recorded_process *process;
+	size_t finding; /* its number + 1; 0: none */
 	bool is_step;
 	uint64_t step, from_ns, to_ns;
 	struct row *rows;
@@ -121,6 +127,34 @@ static void choose_windows(struct html_timeline *timeline)
 		choose_steps(timeline, most);
 	else if (most && most->n_operators + most->n_ranges + most->n_modules)
 		add_window(timeline, "whole run", most, NULL);
+}
+
+static void add_finding(struct html_timeline *timeline, const struct finding *finding, size_t i)
+{
+	uint64_t around_ns = 2 * (finding->until_ns - finding->from_ns);
+
+	if (around_ns < AROUND_NS_MIN)
+		around_ns = AROUND_NS_MIN;
+	timeline->windows[timeline->n_windows++] = (struct window){
+		.title = "finding",
+		.process = finding->process,
+		.finding = i + 1,
+		.from_ns = finding->from_ns > around_ns ? finding->from_ns - around_ns : 0,
+		.to_ns = finding->until_ns + around_ns,
+	};
+}
+
+static void choose_findings(struct html_page *page)
+{
+	const struct finding *finding;
+	size_t n = 0;
+
+	for (size_t i = 0; n < FINDINGS_MAX && (finding = torsh_html_finding(page, i)); i++) {
+		if (!finding->until_ns)
+			continue;
+		add_finding(page->timeline, finding, i);
+		n++;
+	}
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
@@ -293,6 +327,7 @@ void torsh_html_timeline_collect(struct html_page *page)
 
 	timeline->trace = page->trace;
 	choose_windows(timeline);
+	choose_findings(page);
 	if (timeline->to_ns)
 		fill(timeline, page->trace, &visitor);
 }
@@ -349,13 +384,16 @@ static void put_row(struct html_page *page, const struct window *window, const s
 static void put_window(struct html_page *page, const struct window *window)
 {
 	struct json_writer *json = &page->json;
-	size_t n = page->is_whole ? SPANS_SERVED : torsh_html_limit(page, SPANS);
+	size_t n = page->is_whole    ? SPANS_SERVED
+		   : window->finding ? torsh_html_limit(page, SPANS_OF_FINDING)
+				     : torsh_html_limit(page, SPANS);
 
 	n = n < window->n ? n : window->n;
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "title", window->title);
 	torsh_json_put_u64(json, "process", torsh_html_process(page, window->process));
 	torsh_json_put_known(json, "step", window->is_step, window->step);
+	torsh_json_put_known(json, "finding", window->finding, window->finding);
 	torsh_json_put_u64(json, "from_ns", window->from_ns);
 	torsh_json_put_u64(json, "duration_ns", window->to_ns - window->from_ns);
 	torsh_json_put_u64(json, "omitted", window->n - n);

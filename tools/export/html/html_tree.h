@@ -13,8 +13,8 @@
 #include "tools/export/html/html_frames.h"
 
 /*
- * WEIGHT(NAME, name). highest: the maximum over the moments, by stack; it only decides which nodes
- * are kept, and is not on the page.
+ * WEIGHT(NAME, name). cpu and waited: nanoseconds, and samples or waits. highest: the maximum over
+ * the moments, by stack; it only decides which nodes are kept, and is not on the page.
  */
 #define HTML_WEIGHTS                 \
 	WEIGHT(PEAK, peak)           \
@@ -23,6 +23,8 @@
 	WEIGHT(ALLOCATED, allocated) \
 	WEIGHT(TEMPORARY, temporary) \
 	WEIGHT(MAPPED, mapped)       \
+	WEIGHT(CPU, cpu)             \
+	WEIGHT(WAITED, waited)       \
 	WEIGHT(HIGHEST, highest)
 
 enum html_weight {

@@ -238,10 +238,21 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_mark(perfetto, sequence, event);
 }
 
+static void see_sample(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct enclosing_spans *around)
+{
+	struct perfetto *perfetto = context;
+
+	(void)around;
+	if (torsh_trace_has(perfetto->trace, event->at_ns))
+		torsh_perfetto_put_cpu_sample(perfetto, torsh_perfetto_sequence(perfetto, process),
+					      event);
+}
+
 static int write_perfetto(struct trace *trace)
 {
 	static const struct span_visitor visitor = {
-		.begin = see_begin, .end = see_end, .event = see_event};
+		.begin = see_begin, .end = see_end, .event = see_event, .sample = see_sample};
 	struct trace_merge *merge = trace->merge;
 	struct perfetto perfetto = {.trace = trace,
 				    .output = trace->output,

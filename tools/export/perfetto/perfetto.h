@@ -32,6 +32,7 @@ enum tag {
 	PACKET_EVENT = 11 << 3 | 2,
 	PACKET_FLAGS = 13 << 3,
 	PACKET_CLOCK = 58 << 3,
+	PACKET_SAMPLE = 66 << 3 | 2,
 	EVENT_CATEGORY = 3 << 3,
 	EVENT_ANNOTATION = 4 << 3 | 2,
 	EVENT_TYPE = 9 << 3,
@@ -41,6 +42,11 @@ enum tag {
 	EVENT_DOUBLE_COUNTER = 44 << 3 | 1,
 	EVENT_FLOW = 47 << 3 | 1,
 	EVENT_LAST_FLOW = 48 << 3 | 1,
+	SAMPLE_PID = 2 << 3,
+	SAMPLE_TID = 3 << 3,
+	SAMPLE_CALLSTACK = 4 << 3,
+	SAMPLE_CPU_MODE = 5 << 3,
+	SAMPLE_TIMEBASE = 6 << 3,
 	ANNOTATION_NAME = 1 << 3,
 	ANNOTATION_UINT = 3 << 3,
 	ANNOTATION_DOUBLE = 5 << 3 | 1,
@@ -168,6 +174,7 @@ struct sequence {
 	uint32_t first_context; /* its streams are named without the context */
 	bool has_context;
 	struct key_index strings; /* numbers of texts without a label, by key, from 0 */
+	struct perfetto_samples *samples; /* NULL: there was none yet */
 };
 
 enum named { NAMED_EVENT = 1, NAMED_TEXT = 2, NAMED_KERNEL = 4 };
@@ -245,6 +252,10 @@ void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
 void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence *sequence,
 			       const struct event_bytes *event, uint64_t at_ns);
 
+/* Likewise the packet of a sample, from the bytes of its message. */
+void torsh_perfetto_sample_packet(struct perfetto *perfetto, struct sequence *sequence,
+				  const struct event_bytes *sample, uint64_t at_ns);
+
 /* Returns a packet of the sequence, to be filled and written. */
 Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence);
 
@@ -252,6 +263,10 @@ Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence
 void torsh_perfetto_packet(struct output_stream *output, const Perfetto__TracePacket *packet);
 
 /* ---- names: perfetto_names.c ----------------------------------------------------------------- */
+
+/* Put a packet of names. */
+void torsh_perfetto_put_interned(struct output_stream *output, const struct sequence *sequence,
+				 Perfetto__InternedData *data);
 
 /* Put categories and names of annotations, once at the start. */
 void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *sequence);
@@ -339,6 +354,18 @@ void torsh_perfetto_put_wait(struct perfetto *perfetto, struct sequence *sequenc
 
 /* The collectives that other ranks had, too, with arrows between ranks: perfetto_calls.c. */
 void torsh_perfetto_put_calls(struct perfetto *perfetto, struct sequence *sequence);
+
+/* ---- samples of the processor: perfetto_samples.c -------------------------------------------- */
+
+/*
+ * Put a sample with its stack. The sequence's counter of processor time rises by the sample's, so
+ * that the differences of its values are the weights.
+ */
+void torsh_perfetto_put_cpu_sample(struct perfetto *perfetto, struct sequence *sequence,
+				   const struct timeline_event *event);
+
+/* Free what the samples of a sequence needed; NULL: there were none. */
+void torsh_perfetto_samples_free(struct perfetto_samples *samples);
 
 /* ---- what devices did: perfetto_device.c ----------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls of BLAS and LAPACK as slices of their thread. */
+/* Calls of libraries as slices of their thread. */
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/ops/library_flops.h"
 
@@ -41,7 +41,10 @@ void torsh_perfetto_put_library_call(struct perfetto *perfetto,
 	track = torsh_perfetto_thread_track(perfetto, sequence, event->thread);
 	stack = torsh_perfetto_stack(perfetto, sequence, event->stack);
 	perfetto_start(&bytes, PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN, track);
-	perfetto_field(&bytes, EVENT_NAME, torsh_perfetto_name(perfetto, sequence, given->name));
+	perfetto_field(&bytes, EVENT_NAME,
+		       torsh_perfetto_name(perfetto, sequence,
+					   torsh_library_is_primitive(&call) ? given->routine
+									     : given->name));
 	perfetto_field(&bytes, EVENT_CATEGORY, CATEGORY_LIBRARY);
 	annotate(&bytes, &call);
 	if (stack)

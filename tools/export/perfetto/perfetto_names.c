@@ -6,8 +6,8 @@
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/symbols/frame_text.h"
 
-static void put_interned(struct output_stream *output, const struct sequence *sequence,
-			 Perfetto__InternedData *data)
+void torsh_perfetto_put_interned(struct output_stream *output, const struct sequence *sequence,
+				 Perfetto__InternedData *data)
 {
 	Perfetto__TracePacket packet = torsh_perfetto_make_packet(sequence);
 
@@ -45,7 +45,7 @@ void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *
 	data.event_categories = all;
 	data.n_debug_annotation_names = n_all - n;
 	data.debug_annotation_names = all + n;
-	put_interned(perfetto->output, sequence, &data);
+	torsh_perfetto_put_interned(perfetto->output, sequence, &data);
 }
 
 static void put_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid,
@@ -59,7 +59,7 @@ static void put_name(struct perfetto *perfetto, const struct sequence *sequence,
 	entry.name = torsh_need(strndup(name && *name ? name : "?", LABEL_BYTES_MAX));
 	data.n_event_names = 1;
 	data.event_names = &entries;
-	put_interned(perfetto->output, sequence, &data);
+	torsh_perfetto_put_interned(perfetto->output, sequence, &data);
 	free(entry.name);
 }
 
@@ -106,7 +106,7 @@ static void put_text(struct perfetto *perfetto, const struct sequence *sequence,
 	entry.str.len = strnlen(text, LABEL_BYTES_MAX);
 	data.n_debug_annotation_string_values = 1;
 	data.debug_annotation_string_values = &entries;
-	put_interned(perfetto->output, sequence, &data);
+	torsh_perfetto_put_interned(perfetto->output, sequence, &data);
 }
 
 uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)

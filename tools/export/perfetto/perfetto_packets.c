@@ -45,7 +45,7 @@ void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, en
 	*length = (uint8_t)(event->at - length - 1);
 }
 
-static void put_event(struct perfetto *perfetto, const struct sequence *sequence,
+static void put_event(struct perfetto *perfetto, const struct sequence *sequence, enum tag tag,
 		      const struct event_bytes *event, uint64_t at, bool is_whole)
 {
 	size_t n_event = (size_t)(event->at - event->bytes), n;
@@ -57,7 +57,7 @@ static void put_event(struct perfetto *perfetto, const struct sequence *sequence
 	end = perfetto_varint(perfetto_varint(end, PACKET_FLAGS), STATE_NEEDED);
 	if (is_whole)
 		end = perfetto_varint(perfetto_varint(end, PACKET_CLOCK), CLOCK_ID_BOOTTIME);
-	end = perfetto_varint(perfetto_varint(end, PACKET_EVENT), n_event);
+	end = perfetto_varint(perfetto_varint(end, tag), n_event);
 	/* The event's bytes, preceded by their length. */
 	n = (size_t)(end - packet) + n_event;
 	out = (uint8_t *)torsh_stream_reserve(perfetto->output, 1 + VARINT_BYTES_MAX + n);
@@ -70,20 +70,34 @@ static void put_event(struct perfetto *perfetto, const struct sequence *sequence
 	perfetto->output->n = (size_t)((char *)out - perfetto->output->buffer);
 }
 
-void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
-			  const struct event_bytes *event, uint64_t at_ns)
+static void put_next(struct perfetto *perfetto, struct sequence *sequence, enum tag tag,
+		     const struct event_bytes *event, uint64_t at_ns)
 {
 	bool is_late;
 
 	at_ns = torsh_trace_time(perfetto->trace, at_ns);
 	is_late = at_ns < sequence->last_ns;
-	put_event(perfetto, sequence, event, is_late ? at_ns : at_ns - sequence->last_ns, is_late);
+	put_event(perfetto, sequence, tag, event, is_late ? at_ns : at_ns - sequence->last_ns,
+		  is_late);
 	if (!is_late)
 		sequence->last_ns = at_ns;
+}
+
+void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
+			  const struct event_bytes *event, uint64_t at_ns)
+{
+	put_next(perfetto, sequence, PACKET_EVENT, event, at_ns);
+}
+
+void torsh_perfetto_sample_packet(struct perfetto *perfetto, struct sequence *sequence,
+				  const struct event_bytes *sample, uint64_t at_ns)
+{
+	put_next(perfetto, sequence, PACKET_SAMPLE, sample, at_ns);
 }
 
 void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence *sequence,
 			       const struct event_bytes *event, uint64_t at_ns)
 {
-	put_event(perfetto, sequence, event, torsh_trace_time(perfetto->trace, at_ns), true);
+	put_event(perfetto, sequence, PACKET_EVENT, event, torsh_trace_time(perfetto->trace, at_ns),
+		  true);
 }

@@ -176,5 +176,6 @@ void torsh_perfetto_free(struct sequence *sequence)
 	free(sequence->named_stacks);
 	free(sequence->counters);
 	free(sequence->async);
+	torsh_perfetto_samples_free(sequence->samples);
 	torsh_key_index_destroy(&sequence->strings);
 }

@@ -78,15 +78,29 @@ static int write_part(struct trace *trace)
 	return write_with(trace, put_part);
 }
 
-const struct trace_format torsh_trace_profile = {.name = "profile",
-						 .ending = ".profile.json",
-						 .is_of_one_rank = true,
-						 .needs_heap = true,
-						 .needs = TRACE_NEEDS_EVENTS,
-						 .write = write_profile};
-const struct trace_format torsh_trace_part = {.name = "part",
-					      .ending = ".part.json",
-					      .is_of_one_rank = true,
-					      .needs_heap = true,
-					      .needs = TRACE_NEEDS_EVENTS,
-					      .write = write_part};
+static int write_manifest(struct trace *trace)
+{
+	return write_with(trace, torsh_profile_put_manifest);
+}
+
+static int write_corr(struct trace *trace)
+{
+	return write_with(trace, torsh_profile_put_corr);
+}
+
+#define PROFILE_FORMAT(format, has_name, put)              \
+	const struct trace_format torsh_trace_##format = { \
+		.name = #format,                           \
+		.ending = "." #format ".json",             \
+		.is_of_one_rank = true,                    \
+		.needs_heap = true,                        \
+		.takes_names = has_name,                   \
+		.needs = TRACE_NEEDS_EVENTS,               \
+		.write = put,                              \
+	}
+
+PROFILE_FORMAT(profile, true, write_profile);
+PROFILE_FORMAT(manifest, true, write_manifest);
+PROFILE_FORMAT(corr, false, write_corr);
+PROFILE_FORMAT(part, false, write_part);
+#undef PROFILE_FORMAT

@@ -39,6 +39,7 @@ struct profile_operator {
 	struct span_id id, forward; /* forward: of a backward span */
 	enum attribution_method method;
 	bool is_operator; /* of an operator: has times, inputs and the like */
+	bool is_scope; /* an operator by record_function: its name is the program's */
 	uint64_t start_ns, end_ns;
 	uint64_t sequence; /* OP_NO_SEQUENCE: none */
 	uint64_t host_bytes, device_bytes; /* of tensors allocated in it, and in no inner span */
@@ -132,6 +133,8 @@ struct profile_json {
 	size_t n_bounds, bounds_room;
 	struct unbound *unbound; /* likewise */
 	size_t n_unbound, unbound_room;
+	struct fused_kernel *fused; /* grows while kernels are written */
+	size_t n_fused, fused_room;
 	const char *model; /* class of the outermost module, or NULL */
 	struct hash_map names; /* operators' names, with their counts */
 };
@@ -227,6 +230,22 @@ void torsh_profile_put_analysis(struct profile_json *profile);
 
 /* Put the members "duplicate": "representative", one per layer that has a representative. */
 void torsh_profile_put_layers(struct profile_json *profile);
+
+/* Returns the label of the layer that the operator is in, or NULL. */
+const char *torsh_profile_layer_label(const struct profile_json *profile,
+				      const struct profile_operator *op);
+
+/* Put where and when a kernel ran, and its grid and blocks. */
+void torsh_profile_put_place(struct profile_json *profile, const struct profile_work *work);
+
+/* Put "capture_metadata" of a manifest. */
+void torsh_profile_put_manifest_metadata(struct profile_json *profile);
+
+/* Put a whole manifest: each kernel with the evidence for its operator, by start. */
+void torsh_profile_put_manifest(struct profile_json *profile);
+
+/* Put the whole map from the n-th kernel of a name to its operator. */
+void torsh_profile_put_corr(struct profile_json *profile);
 
 /* Put "warnings". */
 void torsh_profile_put_warnings(struct profile_json *profile);

@@ -238,6 +238,7 @@ static uint32_t operator_of_span(struct profile_json *profile, struct span *span
 	op = torsh_profile_add_operator(profile, span->process, own->id, ATTRIBUTION_BY_DIRECT);
 	own->number = (uint32_t)profile->n_operators;
 	op->is_operator = span->kind == SPAN_OPERATOR;
+	op->is_scope = op->is_operator && span->scope == OP_USER;
 	op->forward = own->forward;
 	op->sequence = span->sequence;
 	op->inputs = span->inputs;
@@ -420,6 +421,7 @@ void torsh_profile_free(struct profile_json *profile)
 	free(profile->strings);
 	free(profile->bounds);
 	free(profile->unbound);
+	free(profile->fused);
 	free(profile->operators);
 	free(profile->work);
 	free(profile->order);

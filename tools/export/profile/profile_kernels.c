@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/device/kernels/occupancy.h"
 #include "tools/export/profile/profile.h"
+#include "tools/ops/fused_flops.h"
 #include "tools/symbols/frame_text.h"
 
 #define PATH_OPERATORS_MAX 64u
@@ -245,6 +247,70 @@ static void put_dimensions(struct json_writer *json, const char *name, const uin
 	torsh_json_end_array(json);
 }
 
+void torsh_profile_put_place(struct profile_json *profile, const struct profile_work *work)
+{
+	put_span(&profile->json, &work->record);
+	put_dimensions(&profile->json, "grid_dim", work->grid);
+	put_dimensions(&profile->json, "block_dim", work->block);
+}
+
+/* A kernel that Inductor generated, and the FLOPs of one launch. */
+struct fused_kernel {
+	const struct inductor_kernel *kernel;
+	struct fused_flops flops;
+};
+
+static struct fused_flops count_fused(const struct inductor_kernel *kernel)
+{
+	struct fused_flops flops = {
+		.reason = "Inductor's cache has the operators of the kernel but no graph"};
+
+	for (size_t i = 0; i < kernel->n_comments; i++) {
+		struct fused_flops other = torsh_fused_flops_of(kernel->name, kernel->comments[i]);
+
+		if (i && !flops.reason && !other.reason && flops.n != other.n)
+			other.reason = "Inductor's cache has several kernels of this name";
+		if (!i || (other.reason && !flops.reason))
+			flops = other;
+	}
+	return flops;
+}
+
+/* Returns the FLOPs of a kernel, computed at its first launch. */
+static struct fused_flops find_fused(struct profile_json *profile,
+				     const struct inductor_kernel *kernel)
+{
+	struct fused_kernel *found;
+
+	for (size_t i = 0; i < profile->n_fused; i++) {
+		if (profile->fused[i].kernel == kernel)
+			return profile->fused[i].flops;
+	}
+	profile->fused = torsh_array_reserve(profile->fused, profile->n_fused, &profile->fused_room,
+					     sizeof(*profile->fused));
+	found = &profile->fused[profile->n_fused++];
+	*found = (struct fused_kernel){kernel, count_fused(kernel)};
+	return found->flops;
+}
+
+/* Put the FLOPs of a kernel that is known by Inductor's code, and why others of its have none. */
+static void put_fused(struct profile_json *profile, const struct profile_work *work)
+{
+	const char *name = torsh_timeline_label(work->process, work->record.name);
+	bool is_generated = name && !strncmp(name, "triton_", 7);
+	struct fused_flops flops = {.reason = NULL};
+
+	if (is_generated && profile->trace->recording->without_flops)
+		flops.reason = "FLOPs were turned off when the recording was made";
+	else if (is_generated && !work->by.fused)
+		flops.reason = "the kernel's code is not in the directory that Inductor's cache "
+			       "was in, or there are different ones of this name";
+	else if (is_generated)
+		flops = find_fused(profile, work->by.fused);
+	torsh_json_put_known(&profile->json, "fused_flops", is_generated && !flops.reason, flops.n);
+	torsh_json_put_text(&profile->json, "fused_flops_reason", flops.reason);
+}
+
 static void put_kernel(struct profile_json *profile, const struct profile_work *work)
 {
 	struct json_writer *json = &profile->json;
@@ -256,9 +322,7 @@ static void put_kernel(struct profile_json *profile, const struct profile_work *
 			       torsh_profile_text(profile, work->process, work->record.name));
 	torsh_json_put_escaped(json, "demangled_name",
 			       torsh_profile_demangled(profile, work->process, work->record.name));
-	put_span(json, &work->record);
-	put_dimensions(json, "grid_dim", work->grid);
-	put_dimensions(json, "block_dim", work->block);
+	torsh_profile_put_place(profile, work);
 	put_metrics(profile, work);
 	put_attribution(profile, work);
 	put_line(profile, work);
@@ -267,6 +331,7 @@ static void put_kernel(struct profile_json *profile, const struct profile_work *
 	torsh_json_put_known(json, "static_smem", is_known, work->static_bytes);
 	torsh_json_put_known(json, "dynamic_smem", is_known, work->dynamic_bytes);
 	put_occupancy(profile, work);
+	put_fused(profile, work);
 	torsh_json_end_object(json);
 }
 

@@ -434,6 +434,18 @@ void torsh_profile_find_layers(struct profile_json *profile)
 	torsh_key_index_destroy(&groups.index);
 }
 
+const char *torsh_profile_layer_label(const struct profile_json *profile,
+				      const struct profile_operator *op)
+{
+	uint32_t instance = 0;
+
+	for (size_t i = 0; op->layer_group && i < profile->n_layers; i++) {
+		if (profile->layers[i].group == op->layer_group && instance++ == op->layer_instance)
+			return profile->layers[i].label;
+	}
+	return NULL;
+}
+
 /* Returns the representative of a layer's group, or NULL if the layer is one itself. */
 static const struct profile_layer *find_representative(const struct profile_json *profile,
 						       const struct profile_layer *layer)

@@ -33,11 +33,13 @@ static const char *find_fact(const struct profile_json *profile, const char *nam
 	return of ? torsh_process_attributes_find(&of->facts, name) : NULL;
 }
 
-/* Returns the class of the outermost module, else the program's name. */
+/* Returns the name that was given, else the class of the outermost module, else the program's. */
 static const char *find_model(const struct profile_json *profile)
 {
 	const char *class = profile->model ? strrchr(profile->model, ':') : NULL;
 
+	if (profile->trace->model_name)
+		return profile->trace->model_name;
 	return class ? class + 1 : torsh_recording_program_name(main_process(profile));
 }
 
@@ -69,13 +71,15 @@ static void put_time(struct json_writer *json, const char *name, uint64_t realti
 			      realtime_ns % NS_PER_S / 1000);
 }
 
-/* Returns the name of the first device with activity. */
+/* Returns the name that was given, else that of the first device with activity. */
 static const char *find_device_name(const struct profile_json *profile)
 {
 	const struct profile_work *first = profile->n_work ? &profile->work[0] : NULL;
 	const struct event_device *device =
 		first ? torsh_profile_device(profile, first->process, first->record.device) : NULL;
 
+	if (profile->trace->device_name)
+		return profile->trace->device_name;
 	return device ? torsh_timeline_label(first->process, device->name) : NULL;
 }
 
@@ -169,6 +173,16 @@ void torsh_profile_put_metadata(struct profile_json *profile)
 	put_published(profile);
 	put_process(profile);
 	put_capture(profile);
+	torsh_json_end_object(&profile->json);
+}
+
+void torsh_profile_put_manifest_metadata(struct profile_json *profile)
+{
+	torsh_json_begin_object(&profile->json, "capture_metadata");
+	put_published(profile);
+	/* By name: the program's inputs have none. */
+	torsh_json_begin_object(&profile->json, "input_shapes");
+	torsh_json_end_object(&profile->json);
 	torsh_json_end_object(&profile->json);
 }
 

@@ -165,7 +165,7 @@ static void put_inputs(struct profile_json *profile, const struct profile_operat
 	struct operator_roofline roofline;
 
 	torsh_inputs_parse(inputs, text);
-	if (op->is_operator && !profile->trace->recording->without_flops)
+	if (op->is_operator && !op->is_scope && !profile->trace->recording->without_flops)
 		flops = torsh_flops_of(op->id.name, inputs);
 	if (text) {
 		put_shapes(&profile->json, inputs);

@@ -238,8 +238,8 @@ static void see_event(void *context, const struct recorded_process *process,
 	struct tensorboard *tensorboard = context;
 
 	(void)process;
-	(void)innermost;
 	enter_steps(tensorboard, event->at_ns);
+	torsh_tensorboard_graph_see(tensorboard->graph, event, innermost);
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(tensorboard, event);
 	else if (event->event.id == EVENT_VALUE)

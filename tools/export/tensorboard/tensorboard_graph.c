@@ -3,8 +3,10 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/base/containers/hash_map.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 #include "tools/base/utf8.h"
@@ -12,7 +14,8 @@
 #define NODES_MAX 10000u /* more than the graph's page can lay out */
 #define PRODUCER 22 /* version of the graph format, as in PyTorch's own writer */
 #define N_ATTRIBUTES 2
-#define INPUTS_MAX 2
+#define INPUTS_MAX 32 /* of a node; more are left out */
+#define READS_MAX 64 /* of an operator */
 
 struct node {
 	Tensorboard__NodeDef message;
@@ -22,12 +25,21 @@ struct node {
 	uint32_t thread;
 };
 
+/* What the next operator of a thread reads. */
+struct reads {
+	uint64_t addresses[READS_MAX];
+	size_t n;
+};
+
 struct tensorboard_graph {
 	uint64_t from_ns, to_ns;
 	struct node **nodes;
 	size_t n, capacity;
 	struct key_index ordinals; /* numbers of nodes from 1, including inner spans */
 	struct forward_spans *forward;
+	struct hash_map reads; /* thread -> struct reads */
+	struct hash_map writers; /* address -> index of the node that wrote it last */
+	bool has_reads;
 };
 
 struct tensorboard_graph *torsh_tensorboard_graph_create(uint64_t from_ns, uint64_t to_ns)
@@ -59,6 +71,8 @@ void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph)
 	free(graph->nodes);
 	torsh_forward_destroy(graph->forward);
 	torsh_key_index_destroy(&graph->ordinals);
+	torsh_hash_map_free_values(&graph->reads, free);
+	torsh_hash_map_free(&graph->writers);
 	free(graph);
 }
 
@@ -138,18 +152,15 @@ static struct node *add_node(struct tensorboard_graph *graph, const struct span 
 
 static void add_edge(struct node *to, const char *kind, const struct node *from)
 {
-	to->inputs[to->message.n_input++] = torsh_need_text("%s%s", kind, from->message.name);
-}
+	char *input = torsh_need_text("%s%s", kind, from->message.name);
 
-/* Add an edge to the new node from the one that its thread ran before. */
-static void join_node(struct tensorboard_graph *graph, struct node *node)
-{
-	for (size_t i = graph->n - 1; i; i--) {
-		if (graph->nodes[i - 1]->thread == node->thread) {
-			add_edge(node, "", graph->nodes[i - 1]);
+	for (size_t i = 0; i < to->message.n_input; i++) {
+		if (!strcmp(to->inputs[i], input) || to->message.n_input == INPUTS_MAX) {
+			free(input);
 			return;
 		}
 	}
+	to->inputs[to->message.n_input++] = input;
 }
 
 /*
@@ -167,11 +178,92 @@ static struct node *find_node(struct tensorboard_graph *graph, struct span *span
 	    graph->n == NODES_MAX)
 		return NULL;
 	if (!number) {
-		join_node(graph, add_node(graph, span));
+		add_node(graph, span);
 		number = graph->n;
 	}
 	span->own = (void *)(uintptr_t)number;
 	return graph->nodes[number - 1];
+}
+
+/* ---- which memory goes where ----------------------------------------------------------------- */
+
+static void set_writer(struct tensorboard_graph *graph, uint64_t address, const struct span *span)
+{
+	size_t number = span ? (size_t)(uintptr_t)span->own : 0, unused;
+
+	torsh_hash_map_remove(&graph->writers, &address, sizeof(address), &unused);
+	if (number)
+		torsh_hash_map_put(&graph->writers, &address, sizeof(address), number - 1);
+}
+
+static struct reads *reads_of(struct tensorboard_graph *graph, uint32_t thread, bool is_needed)
+{
+	const struct hash_entry *entry =
+		torsh_hash_map_find(&graph->reads, &thread, sizeof(thread));
+	struct reads *reads;
+
+	if (entry || !is_needed)
+		return entry ? (struct reads *)entry->value : NULL;
+	reads = torsh_need(calloc(1, sizeof(*reads)));
+	torsh_hash_map_put(&graph->reads, &thread, sizeof(thread), (size_t)reads);
+	return reads;
+}
+
+static void add_reads(struct tensorboard_graph *graph, uint32_t thread,
+		      const struct event_op_read *read)
+{
+	const uint64_t addresses[] = {read->first, read->second, read->third, read->fourth};
+	struct reads *reads = reads_of(graph, thread, true);
+
+	graph->has_reads = true;
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(*addresses); i++)
+		if (addresses[i] && addresses[i] != OP_READS_MORE && reads->n < READS_MAX)
+			reads->addresses[reads->n++] = addresses[i];
+}
+
+void torsh_tensorboard_graph_see(struct tensorboard_graph *graph,
+				 const struct timeline_event *event, const struct span *innermost)
+{
+	const struct event_tensor *tensor = &event->event.tensor;
+
+	if (event->event.id == EVENT_OP_READ)
+		add_reads(graph, event->thread, &event->event.op_read);
+	else if (event->event.id == EVENT_TENSOR)
+		set_writer(graph, tensor->address, tensor->is_free ? NULL : innermost);
+}
+
+/*
+ * Returns which of what the operator reads it writes, too; n: none. By PyTorch's names: "add_" writes
+ * its first tensor, and of the overloads ".out" and ".grad_input" the results come last.
+ */
+static size_t written_by(const struct span *span, size_t n)
+{
+	const char *name = torsh_span_name(span);
+	const char *overload = torsh_timeline_label(span->process, span->overload);
+	size_t length = strlen(name);
+
+	if (length && name[length - 1] == '_')
+		return 0;
+	return n && overload && strstr(overload, "out") ? n - 1 : n;
+}
+
+/* Add the edges of what the span reads; before its node is known, what it reads is forgotten. */
+static void join_reads(struct tensorboard_graph *graph, const struct span *span, struct node *node)
+{
+	struct reads *reads = reads_of(graph, span->thread, false);
+	size_t n = reads ? reads->n : 0;
+
+	if (reads)
+		reads->n = 0;
+	for (size_t i = 0; node && i < n; i++) {
+		const struct hash_entry *writer = torsh_hash_map_find(
+			&graph->writers, &reads->addresses[i], sizeof(*reads->addresses));
+
+		if (writer && graph->nodes[writer->value] != node)
+			add_edge(node, "", graph->nodes[writer->value]);
+	}
+	if (n && written_by(span, n) < n)
+		set_writer(graph, reads->addresses[written_by(span, n)], node ? span : NULL);
 }
 
 void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct span *span)
@@ -180,6 +272,8 @@ void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct span 
 	struct forward forward;
 	struct key_slot *slot;
 
+	if (span->kind == SPAN_OPERATOR)
+		join_reads(graph, span, node);
 	if (!node)
 		return;
 	slot = torsh_key_index_find(&graph->ordinals, span->ordinal + 1);
@@ -189,9 +283,37 @@ void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct span 
 	if (!torsh_forward_take(graph->forward, span, &forward))
 		return;
 	slot = torsh_key_index_find(&graph->ordinals, forward.ordinal + 1);
-	if (slot->key && node->message.n_input < INPUTS_MAX &&
-	    graph->nodes[slot->number - 1] != node)
+	if (slot->key && graph->nodes[slot->number - 1] != node)
 		add_edge(node, "^", graph->nodes[slot->number - 1]);
+}
+
+static bool has_data(const struct node *node)
+{
+	for (size_t i = 0; i < node->message.n_input; i++)
+		if (*node->inputs[i] != '^')
+			return true;
+	return false;
+}
+
+/* Join what reads nothing that another node wrote to what its thread ran before. */
+static void join_rest(const struct tensorboard_graph *graph)
+{
+	struct key_index last; /* by thread + 1: its last node */
+
+	torsh_key_index_create(&last);
+	for (size_t i = 0; i < graph->n; i++) {
+		struct node *node = graph->nodes[i];
+		uint64_t key = (uint64_t)node->thread + 1;
+		struct key_slot *slot = torsh_key_index_find(&last, key);
+
+		if (slot->key && !has_data(node))
+			add_edge(node, graph->has_reads ? "^" : "", graph->nodes[slot->number]);
+		if (slot->key)
+			slot->number = (uint32_t)i;
+		else
+			torsh_key_index_fill(&last, slot, key, (uint32_t)i);
+	}
+	torsh_key_index_destroy(&last);
 }
 
 void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,
@@ -201,6 +323,7 @@ void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,
 	Tensorboard__VersionDef versions = TENSORBOARD__VERSION_DEF__INIT;
 	Tensorboard__NodeDef **nodes = torsh_need_items(NULL, 0, graph->n, sizeof(*nodes));
 
+	join_rest(graph);
 	for (size_t i = 0; i < graph->n; i++)
 		nodes[i] = &graph->nodes[i]->message;
 	versions.has_producer = 1;

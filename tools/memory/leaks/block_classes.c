@@ -128,21 +128,35 @@ static const struct recorded_verdict *freed_of(const struct recorded_verdicts *v
 	return verdict->block_class == BLOCKS_FREED_AT_EXIT ? verdict : NULL;
 }
 
-void torsh_block_classes_put_freed(struct allocation_sites *sites,
-				   const struct recorded_process *process)
+static const struct recorded_verdict *verdict_of(const struct recorded_process *process, size_t row)
 {
-	const struct recorded_verdicts *verdicts = &process->verdicts;
-	const struct recorded_verdict *first = verdicts->rows.items;
+	const struct recorded_verdict *first = process->verdicts.rows.items;
 
-	for (size_t i = 0; i < verdicts->rows.n; i++) {
-		const struct recorded_verdict *freed = freed_of(verdicts, &first[i]);
-		struct allocation_site site = {.process = process, .stack = first[i].stack};
+	return &first[row];
+}
 
-		if (!freed)
-			continue;
-		site.blocks = freed->blocks;
-		site.bytes = freed->bytes;
-		add(&site, BLOCKS_REACHABLE, site.blocks, site.bytes);
-		torsh_sites_add(sites, &site);
-	}
+static uint32_t stack_of_verdict(const struct recorded_process *process, size_t row)
+{
+	return verdict_of(process, row)->stack;
+}
+
+static struct allocation_site freed_site(const struct recorded_process *process, size_t row)
+{
+	const struct recorded_verdict *first = verdict_of(process, row);
+	const struct recorded_verdict *freed = freed_of(&process->verdicts, first);
+	struct allocation_site site = {.process = process, .stack = first->stack};
+
+	if (!freed)
+		return site;
+	site.blocks = freed->blocks;
+	site.bytes = freed->bytes;
+	add(&site, BLOCKS_REACHABLE, site.blocks, site.bytes);
+	return site;
+}
+
+struct site_reader torsh_block_classes_freed(const struct recorded_process *process)
+{
+	static const struct site_row_kind freed = {.site = freed_site, .stack = stack_of_verdict};
+
+	return torsh_site_reader_of_rows(process, &freed, process->verdicts.rows.n);
 }

@@ -3,7 +3,7 @@
 #ifndef TORSH_MEMORY_LEAKS_BLOCK_CLASSES_H
 #define TORSH_MEMORY_LEAKS_BLOCK_CLASSES_H
 
-#include "tools/memory/allocation_sites.h"
+#include "tools/memory/site_reader.h"
 
 /* Returns "lost", "indirect", "possible", "reachable" or "unknown". */
 const char *torsh_block_class_name(enum block_class block_class);
@@ -23,8 +23,9 @@ void torsh_block_classes_find(struct allocation_site *site, bool is_part);
 /* Returns the sums of all sites. */
 struct class_sums torsh_block_classes_sum(const struct allocation_sites *sites);
 
-/* Put what was reachable when the process's exit began, and was freed since. */
-void torsh_block_classes_put_freed(struct allocation_sites *sites,
-				   const struct recorded_process *process);
+/*
+ * Read what was reachable when the process's exit began, and was freed since. The caller ends it.
+ */
+struct site_reader torsh_block_classes_freed(const struct recorded_process *process);
 
 #endif

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "agent/wire/channel.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/frames/stack_path.h"
 #include "tools/memory/leaks/import_growth.h"
 #include "tools/memory/leaks/import_runs.h"
 #include "tools/memory/leaks/kept_imports.h"
@@ -16,13 +18,16 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* How a stack came to be a library's. */
+/* How a stack came to be a library's, by its frames from the user's innermost one on. */
 struct use {
+	bool is_none; /* a frame of an import, or one that is not known, is among them */
+	bool is_decided; /* is_of_library is: by the outermost frame of either side */
 	bool is_of_library;
+	bool is_called_by_c; /* the user's innermost frame is not Python's */
 	uint32_t own; /* the address of the user's innermost frame + 1; 0: it has none */
 	uint32_t named; /* the outermost address of the library's that has a package */
 	uint32_t line; /* the stack of the innermost line of Python, 0: none */
-	uint64_t key, line_key; /* of all frames, and of those from the line on, up to own */
+	uint64_t key, line_key; /* of all frames, and of those up to the line */
 };
 
 static uint64_t mix(uint64_t key, uint32_t address)
@@ -31,64 +36,89 @@ static uint64_t mix(uint64_t key, uint32_t address)
 	return key ^ key >> 29;
 }
 
-/* Returns true for what calls functions of C for a line of Python. */
-static bool is_foreign_call(const struct recorded_process *process, uint32_t address)
-{
-	static const char *const callers[] = {"_ctypes.", "libffi", "_cffi_backend."};
-	const struct recorded_module *module = torsh_recording_module(process, address);
-	const char *slash = module && module->path ? strrchr(module->path, '/') : NULL;
-
-	for (size_t i = 0; slash && i < sizeof(callers) / sizeof(*callers); i++)
-		if (!strncmp(slash + 1, callers[i], strlen(callers[i])))
-			return true;
-	return false;
-}
-
 static bool is_library(enum frame_kind kind)
 {
 	return kind == FRAME_PACKAGE || kind == FRAME_STANDARD || kind == FRAME_LIBRARY;
 }
 
-/* Key a frame; calls that CPython has specialised, and those that it has not, have one key. */
-static void add_frame(struct use *use, enum frame_kind kind, uint32_t address)
+/* The uses of stacks in the order of their numbers. */
+struct use_finder {
+	struct address_kinds *kinds;
+	struct stack_path path;
+	struct use *callers; /* by depth */
+};
+
+static void start_finder(struct use_finder *finder, struct address_kinds *kinds)
 {
-	if (kind == FRAME_INTERPRETER)
-		return;
-	use->key = mix(use->key, address);
-	if (use->line)
-		use->line_key = mix(use->line_key, address);
+	*finder = (struct use_finder){
+		.kinds = kinds,
+		.callers = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*finder->callers)),
+	};
+	finder->callers[0] =
+		(struct use){.named = kinds->process->tables->n_addresses, .key = HASH_START};
+	torsh_stack_path_start(&finder->path, kinds->process);
 }
 
-static struct use use_of(struct address_kinds *kinds, uint32_t stack)
+static void end_finder(struct use_finder *finder)
+{
+	torsh_stack_path_end(&finder->path);
+	free(finder->callers);
+}
+
+/* Note which side a frame that is not the user's is on. */
+static void take_side(struct use *use, struct address_kinds *kinds, enum frame_kind kind,
+		      uint32_t address)
+{
+	bool calls_c = torsh_address_calls_c(kinds, address);
+
+	if (!use->is_decided && (calls_c || is_library(kind))) {
+		use->is_decided = true;
+		use->is_of_library = !calls_c;
+	}
+	if (use->named == kinds->process->tables->n_addresses && is_library(kind) &&
+	    torsh_address_has_package(kinds, address))
+		use->named = address;
+}
+
+/* Returns the use of a stack from that of its caller. */
+static struct use next_use(struct address_kinds *kinds, struct use use, uint32_t stack)
 {
 	const struct recorded_process *process = kinds->process;
-	struct use use = {
-		.named = process->tables->n_addresses, .key = HASH_START, .line_key = HASH_START};
+	uint32_t address = process->tables->stacks[stack].address;
+	enum frame_kind kind = torsh_address_kind(kinds, address);
+	bool is_python = kind != FRAME_CUT && torsh_is_python_line(process, stack);
 
-	for (; stack && stack < process->tables->n_stacks;
-	     stack = process->tables->stacks[stack].parent) {
-		uint32_t address = process->tables->stacks[stack].address;
-		enum frame_kind kind = torsh_address_kind(kinds, address);
-		bool is_python = kind != FRAME_CUT &&
-				 process->tables->addresses[address].flags == ADDRESS_PYTHON;
-
-		if (kind == FRAME_CUT || torsh_address_is_import(kinds, address))
-			return (struct use){0};
-		if (is_python && !use.line)
-			use.line = stack;
-		add_frame(&use, kind, address);
-		if (kind == FRAME_OWN) {
-			use.own = address + 1;
-			use.is_of_library = use.is_of_library && is_python;
-			break;
-		}
-		if (!is_python && is_foreign_call(process, address))
-			use.is_of_library = false;
-		else if (is_library(kind))
-			use.is_of_library = true;
-		if (is_library(kind) && torsh_address_has_package(kinds, address))
-			use.named = address;
+	if (kind == FRAME_OWN)
+		use = (struct use){.named = process->tables->n_addresses,
+				   .key = HASH_START,
+				   .own = address + 1,
+				   .is_called_by_c = !is_python};
+	else if (kind == FRAME_CUT || torsh_address_is_import(kinds, address))
+		use.is_none = true;
+	else
+		take_side(&use, kinds, kind, address);
+	/* Calls that CPython has specialised, and those that it has not, have one key. */
+	if (kind != FRAME_INTERPRETER)
+		use.key = mix(use.key, address);
+	if (is_python) {
+		use.line = stack;
+		use.line_key = use.key;
 	}
+	return use;
+}
+
+static struct use use_of(struct use_finder *finder, uint32_t stack)
+{
+	struct stack_path *path = &finder->path;
+	struct use use;
+
+	for (size_t i = torsh_stack_path_take(path, stack); i <= path->depth; i++)
+		finder->callers[i] =
+			next_use(finder->kinds, finder->callers[i - 1], path->stacks[i]);
+	use = finder->callers[path->depth];
+	if (use.is_none)
+		return (struct use){0};
+	use.is_of_library = use.is_of_library && !use.is_called_by_c;
 	return use;
 }
 
@@ -113,19 +143,46 @@ static int compare_counts(const void *a, const void *b)
 	return (one->allocs > other->allocs) - (one->allocs < other->allocs);
 }
 
-static struct line_counts count_lines(struct address_kinds *kinds)
+/* The keys of the lines that are to be counted, in order. */
+struct wanted_lines {
+	uint64_t *keys;
+	size_t n;
+};
+
+static int compare_wanted(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+static bool is_wanted(const struct wanted_lines *wanted, uint64_t key)
+{
+	return bsearch(&key, wanted->keys, wanted->n, sizeof(key), compare_wanted);
+}
+
+static struct line_counts count_lines(struct address_kinds *kinds,
+				      const struct wanted_lines *wanted)
 {
 	const struct recorded_process *process = kinds->process;
-	struct line_counts counts = {
-		.items = torsh_need_items(NULL, 0, process->totals.n, sizeof(*counts.items))};
+	struct line_counts counts = {0};
+	struct use_finder finder;
+	size_t room = 0;
 
+	if (!wanted->n)
+		return counts;
+	start_finder(&finder, kinds);
 	for (size_t i = 0; i < process->totals.n; i++) {
-		struct recorded_total total = torsh_totals_at(&process->totals, i);
-		struct use use = use_of(kinds, total.stack);
+		struct allocation_count total = torsh_totals_count(&process->totals, i);
+		struct use use = use_of(&finder, total.stack);
 
-		if (use.line && total.allocs)
-			counts.items[counts.n++] = (struct line_count){use.line_key, total.allocs};
+		if (!use.line || !total.allocs || !is_wanted(wanted, use.line_key))
+			continue;
+		counts.items =
+			torsh_array_reserve(counts.items, counts.n, &room, sizeof(*counts.items));
+		counts.items[counts.n++] = (struct line_count){use.line_key, total.allocs};
 	}
+	end_finder(&finder);
 	if (counts.n)
 		qsort(counts.items, counts.n, sizeof(*counts.items), compare_counts);
 	return counts;
@@ -154,119 +211,183 @@ static uint64_t calls_of(const struct line_counts *counts, uint64_t line_key)
 /* ---- which sites are repeated ---------------------------------------------------------------- */
 
 struct used_site {
-	const struct allocation_site *site;
-	struct use use;
-	size_t i; /* of the site */
+	uint64_t key, line_key; /* as in struct use; line_key: 0 if there is no line */
+	uint32_t own, named;
+	uint32_t site; /* its number */
 };
+
+struct used_sites {
+	const struct site_reader *sites;
+	struct used_site *items;
+	size_t n, room;
+};
+
+static void add_used(struct used_sites *used, const struct use *use, size_t site)
+{
+	used->items = torsh_array_reserve(used->items, used->n, &used->room, sizeof(*used->items));
+	used->items[used->n++] = (struct used_site){
+		.key = use->key,
+		.line_key = use->line ? use->line_key : 0,
+		.own = use->own,
+		.named = use->named,
+		.site = (uint32_t)site,
+	};
+}
 
 static int compare_keys(const void *a, const void *b)
 {
 	const struct used_site *one = a, *other = b;
 
-	return (one->use.key > other->use.key) - (one->use.key < other->use.key);
+	return (one->key > other->key) - (one->key < other->key);
 }
 
 static int compare_own(const void *a, const void *b)
 {
 	const struct used_site *one = a, *other = b;
 
-	return (one->use.own > other->use.own) - (one->use.own < other->use.own);
+	return (one->own > other->own) - (one->own < other->own);
 }
 
-/* Returns true if sites of one key hold what was kept again and again. */
-static bool is_repeated(const struct used_site *used, size_t n, const struct line_counts *counts,
-			uint64_t lifetime_ns)
+/* Returns the end of the sites that have the first one's key. */
+static size_t end_of_key(const struct used_sites *used, size_t first)
 {
-	uint64_t blocks = 0, first_ns = UINT64_MAX, last_ns = 0, calls;
+	size_t end = first;
+
+	while (end < used->n && used->items[end].key == used->items[first].key)
+		end++;
+	return end;
+}
+
+static uint64_t count_blocks(const struct used_sites *used, size_t first, size_t end)
+{
+	uint64_t blocks = 0;
+
+	for (size_t i = first; i < end; i++)
+		blocks += torsh_site_reader_few_blocks(used->sites, used->items[i].site);
+	return blocks;
+}
+
+/* Returns the lines whose calls are counted; the caller frees the keys. */
+static struct wanted_lines find_wanted(const struct used_sites *used)
+{
+	struct wanted_lines wanted = {0};
+	size_t room = 0;
+
+	for (size_t first = 0, end; first < used->n; first = end) {
+		end = end_of_key(used, first);
+		if (!used->items[first].line_key || count_blocks(used, first, end) < REPEATED_CALLS)
+			continue;
+		wanted.keys =
+			torsh_array_reserve(wanted.keys, wanted.n, &room, sizeof(*wanted.keys));
+		wanted.keys[wanted.n++] = used->items[first].line_key;
+	}
+	if (wanted.n)
+		qsort(wanted.keys, wanted.n, sizeof(*wanted.keys), compare_wanted);
+	return wanted;
+}
+
+/* Returns true if sites of one key, from first to end, hold what was kept again and again. */
+static bool is_repeated(const struct used_sites *used, size_t first, size_t end,
+			const struct line_counts *counts, uint64_t lifetime_ns)
+{
+	uint64_t blocks = 0, first_ns = UINT64_MAX, last_ns = 0;
 	uint32_t first_step = UINT32_MAX, last_step = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct allocation_site *site = used[i].site;
+	if (count_blocks(used, first, end) < 2)
+		return false;
+	for (size_t i = first; i < end; i++) {
+		struct allocation_site site =
+			torsh_site_reader_at(used->sites, used->items[i].site);
 
-		blocks += site->blocks;
-		first_ns = site->first_ns < first_ns ? site->first_ns : first_ns;
-		last_ns = site->last_ns > last_ns ? site->last_ns : last_ns;
-		first_step = site->first_step < first_step ? site->first_step : first_step;
-		last_step = site->last_step > last_step ? site->last_step : last_step;
+		blocks += site.blocks;
+		first_ns = site.first_ns < first_ns ? site.first_ns : first_ns;
+		last_ns = site.last_ns > last_ns ? site.last_ns : last_ns;
+		first_step = site.first_step < first_step ? site.first_step : first_step;
+		last_step = site.last_step > last_step ? site.last_step : last_step;
 	}
-	if (blocks > 1 && first_step != last_step)
+	if (first_step != last_step)
 		return true;
 	if (blocks >= STEADY_BLOCKS && last_ns - first_ns > lifetime_ns / 2)
 		return true;
-	if (!used->use.line)
+	if (!used->items[first].line_key)
 		return blocks > MANY_BLOCKS;
-	calls = blocks >= REPEATED_CALLS ? calls_of(counts, used->use.line_key) : 0;
-	return calls >= REPEATED_CALLS;
+	return blocks >= REPEATED_CALLS &&
+	       calls_of(counts, used->items[first].line_key) >= REPEATED_CALLS;
 }
 
-/* Leave out what is repeated; returns how many are left. */
-static size_t drop_repeated(struct address_kinds *kinds, struct used_site *used, size_t n,
-			    uint64_t lifetime_ns)
+/* Leave out what is repeated. */
+static void drop_repeated(struct address_kinds *kinds, struct used_sites *used)
 {
-	struct line_counts counts = count_lines(kinds);
+	uint64_t lifetime_ns = torsh_import_lifetime(used->sites);
+	struct wanted_lines wanted;
+	struct line_counts counts;
 	size_t n_left = 0;
 
-	qsort(used, n, sizeof(*used), compare_keys);
-	for (size_t first = 0, end; first < n; first = end) {
-		for (end = first; end < n && used[end].use.key == used[first].use.key;)
-			end++;
-		if (is_repeated(used + first, end - first, &counts, lifetime_ns))
+	qsort(used->items, used->n, sizeof(*used->items), compare_keys);
+	wanted = find_wanted(used);
+	counts = count_lines(kinds, &wanted);
+	for (size_t first = 0, end; first < used->n; first = end) {
+		end = end_of_key(used, first);
+		if (is_repeated(used, first, end, &counts, lifetime_ns))
 			continue;
-		memmove(used + n_left, used + first, (end - first) * sizeof(*used));
+		memmove(used->items + n_left, used->items + first,
+			(end - first) * sizeof(*used->items));
 		n_left += end - first;
 	}
+	used->n = n_left;
+	free(wanted.keys);
 	free(counts.items);
-	return n_left;
 }
 
-static char *package_of(const struct recorded_process *process, const struct use *use)
+static const char *package_of(const struct recorded_process *process, uint32_t named,
+			      struct intern *names)
 {
 	char package[IMPORT_NAME_BYTES];
 
-	return torsh_need_text("%s",
-			       torsh_address_package(process, use->named, package, sizeof(package))
-				       ? package
-				       : "libraries");
+	return torsh_intern(names, torsh_address_package(process, named, package, sizeof(package))
+					   ? package
+					   : "libraries");
 }
 
-static void name_packages(const struct recorded_process *process, struct used_site *used, size_t n,
-			  char **packages)
+static void name_packages(const struct recorded_process *process, struct used_sites *used,
+			  const char **packages, struct intern *names)
 {
-	qsort(used, n, sizeof(*used), compare_own);
-	for (size_t first = 0, end; first < n; first = end) {
+	qsort(used->items, used->n, sizeof(*used->items), compare_own);
+	for (size_t first = 0, end; first < used->n; first = end) {
+		const struct used_site *items = used->items;
 		uint64_t bytes = 0;
 
-		for (end = first; end < n && used[end].use.own == used[first].use.own; end++)
-			bytes += used[end].site->bytes;
+		for (end = first; end < used->n && items[end].own == items[first].own; end++)
+			bytes += torsh_site_reader_at(used->sites, items[end].site).bytes;
 		if (bytes > LEAKS_KEPT_BYTES)
 			continue;
 		for (size_t i = first; i < end; i++)
-			packages[used[i].i] = package_of(process, &used[i].use);
+			packages[items[i].site] = package_of(process, items[i].named, names);
 	}
 }
 
-char **torsh_first_uses_find(struct address_kinds *kinds, const struct allocation_site *sites,
-			     const bool *is_decided, size_t n)
+const char **torsh_first_uses_find(struct address_kinds *kinds, const struct site_reader *sites,
+				   const bool *is_decided, struct intern *names)
 {
-	struct used_site *used = torsh_need_items(NULL, 0, n, sizeof(*used));
-	char **packages = torsh_need_items(NULL, 0, n, sizeof(*packages));
-	size_t n_used = 0;
+	const char **packages = torsh_need_items(NULL, 0, sites->n, sizeof(*packages));
+	struct used_sites used = {.sites = sites};
+	struct use_finder finder;
 
-	for (size_t i = 0; i < n; i++) {
+	start_finder(&finder, kinds);
+	for (size_t i = 0; i < sites->n; i++) {
 		struct use use;
 
 		if (is_decided[i])
 			continue;
-		use = use_of(kinds, sites[i].stack);
+		use = use_of(&finder, torsh_site_reader_stack(sites, i));
 		if (use.is_of_library)
-			used[n_used++] = (struct used_site){&sites[i], use, i};
+			add_used(&used, &use, i);
 	}
-	if (n_used) {
-		const struct site_reader all = torsh_site_reader_of(sites, n);
-
-		n_used = drop_repeated(kinds, used, n_used, torsh_import_lifetime(&all));
-		name_packages(kinds->process, used, n_used, packages);
+	end_finder(&finder);
+	if (used.n) {
+		drop_repeated(kinds, &used);
+		name_packages(kinds->process, &used, packages, names);
 	}
-	free(used);
+	free(used.items);
 	return packages;
 }

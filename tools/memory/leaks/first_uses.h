@@ -19,15 +19,16 @@
 #ifndef TORSH_MEMORY_LEAKS_FIRST_USES_H
 #define TORSH_MEMORY_LEAKS_FIRST_USES_H
 
+#include "tools/base/containers/intern.h"
 #include "tools/frames/address_kinds.h"
-#include "tools/memory/allocation_sites.h"
+#include "tools/memory/site_reader.h"
 
 /*
- * For each of n sites of one process the package that keeps it since its first use, "libraries"
- * where none is named, else NULL. is_decided: sites that are left out for another reason; the
- * result for these is NULL. The caller frees the list with torsh_kept_imports_free_packages.
+ * For each site of one process the package that keeps it since its first use, "libraries" where
+ * none is named, else NULL. is_decided: sites that are left out for another reason; the result for
+ * these is NULL. The caller frees the list; its texts are in names.
  */
-char **torsh_first_uses_find(struct address_kinds *kinds, const struct allocation_site *sites,
-			     const bool *is_decided, size_t n);
+const char **torsh_first_uses_find(struct address_kinds *kinds, const struct site_reader *sites,
+				   const bool *is_decided, struct intern *names);
 
 #endif

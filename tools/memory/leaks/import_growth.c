@@ -10,22 +10,7 @@
 #define GROWING_BLOCKS 128
 #define GROWING_BYTES (UINT64_C(2) << 20)
 /* likewise for a Python line, whatever it keeps */
-#define FEW_CALLS 8
-
-/*
- * Returns the innermost Python line of a stack; 0: it has none, or it belongs to the import
- * system, which runs no loop.
- */
-static uint32_t line_of(struct address_kinds *kinds, uint32_t stack)
-{
-	const struct recorded_process *process = kinds->process;
-	uint32_t line = torsh_innermost_line(process, stack);
-
-	if (line &&
-	    torsh_address_kind(kinds, process->tables->stacks[line].address) == FRAME_IMPORT)
-		return 0;
-	return line;
-}
+#define FEW_CALLS 8u
 
 struct keyed_site {
 	uint64_t key;
@@ -40,26 +25,46 @@ struct line_count {
 	uint32_t address; /* the line */
 };
 
+/* What is known of a stack from its caller. */
+struct keyed_caller {
+	uint64_t key; /* see key_of */
+	uint32_t line; /* the stack of its innermost line of Python; 0: none */
+};
+
 struct growth {
 	struct address_kinds *kinds;
 	const struct site_reader *sites;
 	struct stack_path path;
-	uint64_t *keys; /* by depth of the path: see key_of */
+	struct keyed_caller *callers; /* by depth of the path */
 	struct keyed_site *keyed; /* sorted by key */
 	size_t n_keyed;
 	struct line_count *counts; /* of lines below which something grows; sorted */
 	size_t n_counts, counts_room;
 };
 
-/* Returns the key of a stack from its caller's. */
-static uint64_t next_key(struct growth *growth, uint64_t key, uint32_t stack)
+/* Returns what is known of a stack from what is known of its caller. */
+static struct keyed_caller next_caller(struct growth *growth, struct keyed_caller caller,
+				       uint32_t stack)
 {
-	uint32_t address = growth->kinds->process->tables->stacks[stack].address;
+	const struct recorded_process *process = growth->kinds->process;
+	uint32_t address = process->tables->stacks[stack].address;
 
+	if (torsh_is_python_line(process, stack))
+		caller.line = stack;
 	if (torsh_address_kind(growth->kinds, address) == FRAME_INTERPRETER)
-		return key;
-	key = (key ^ address) * UINT64_C(0x100000001b3);
-	return key ^ key >> 29;
+		return caller;
+	caller.key = (caller.key ^ address) * UINT64_C(0x100000001b3);
+	caller.key ^= caller.key >> 29;
+	return caller;
+}
+
+static struct keyed_caller caller_of(struct growth *growth, uint32_t stack)
+{
+	struct stack_path *path = &growth->path;
+
+	for (size_t i = torsh_stack_path_take(path, stack); i <= path->depth; i++)
+		growth->callers[i] = next_caller(growth, growth->callers[i - 1], path->stacks[i]);
+	return growth->callers[path->depth];
 }
 
 /*
@@ -68,11 +73,25 @@ static uint64_t next_key(struct growth *growth, uint64_t key, uint32_t stack)
  */
 static uint64_t key_of(struct growth *growth, uint32_t stack)
 {
-	struct stack_path *path = &growth->path;
+	return caller_of(growth, stack).key;
+}
 
-	for (size_t i = torsh_stack_path_take(path, stack); i <= path->depth; i++)
-		growth->keys[i] = next_key(growth, growth->keys[i - 1], path->stacks[i]);
-	return growth->keys[path->depth];
+/*
+ * Get the key of a site that an import keeps. Returns false if it has no line of Python, or if that
+ * belongs to the import system, which runs no loop.
+ */
+static bool find_key(struct growth *growth, const struct kept_import_stack *found, size_t site,
+		     uint64_t *key)
+{
+	const struct recorded_stack *stacks = growth->kinds->process->tables->stacks;
+	struct keyed_caller caller;
+
+	if (!found[site].stack)
+		return false;
+	caller = caller_of(growth, torsh_site_reader_stack(growth->sites, site));
+	*key = caller.key;
+	return caller.line &&
+	       torsh_address_kind(growth->kinds, stacks[caller.line].address) != FRAME_IMPORT;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -138,20 +157,64 @@ uint64_t torsh_import_lifetime(const struct site_reader *sites)
 	return first_ns < last_ns ? last_ns - first_ns : 0;
 }
 
-/* Sort the sites that an import keeps by key, and find those that grow. */
+/* Sums of blocks by a part of the key: most keys have too few to grow, and are not sorted. */
+struct key_sums {
+	uint8_t *blocks; /* FEW_CALLS: as many or more */
+	unsigned shift;
+};
+
+static uint8_t *sum_of(const struct key_sums *sums, uint64_t key)
+{
+	return &sums->blocks[(key * UINT64_C(0x9e3779b97f4a7c15)) >> sums->shift];
+}
+
+static struct key_sums add_up(struct growth *growth, const struct kept_import_stack *found)
+{
+	struct key_sums sums = {.shift = 64 - 10};
+	uint64_t key;
+
+	while (sums.shift > 64 - 24 && (growth->sites->n * 2) >> (64 - sums.shift))
+		sums.shift--;
+	sums.blocks = torsh_need_items(NULL, 0, (size_t)1 << (64 - sums.shift), 1);
+	for (size_t i = 0; i < growth->sites->n; i++) {
+		uint64_t blocks = torsh_site_reader_few_blocks(growth->sites, i);
+		uint8_t *sum;
+
+		if (!find_key(growth, found, i, &key))
+			continue;
+		sum = sum_of(&sums, key);
+		*sum = blocks < FEW_CALLS - *sum ? (uint8_t)(*sum + blocks) : FEW_CALLS;
+	}
+	return sums;
+}
+
+/* Sort the sites by key that may grow. */
+static void sort_keyed(struct growth *growth, const struct kept_import_stack *found)
+{
+	struct key_sums sums = add_up(growth, found);
+	size_t room = 0;
+	uint64_t key;
+
+	for (size_t i = 0; i < growth->sites->n; i++) {
+		if (!find_key(growth, found, i, &key) || *sum_of(&sums, key) < FEW_CALLS)
+			continue;
+		growth->keyed = torsh_array_reserve(growth->keyed, growth->n_keyed, &room,
+						    sizeof(*growth->keyed));
+		growth->keyed[growth->n_keyed++] =
+			(struct keyed_site){.key = key, .site = (uint32_t)i};
+	}
+	free(sums.blocks);
+	if (growth->n_keyed)
+		qsort(growth->keyed, growth->n_keyed, sizeof(*growth->keyed), compare_keys);
+}
+
+/* Find the sites that an import keeps and that grow. */
 static void find_growing(struct growth *growth, const struct kept_import_stack *found)
 {
 	const struct site_reader *sites = growth->sites;
 	uint64_t lifetime_ns = torsh_import_lifetime(sites);
 
-	for (size_t i = 0; i < sites->n; i++) {
-		uint32_t stack = found[i].stack ? torsh_site_reader_stack(sites, i) : 0;
-
-		if (stack && line_of(growth->kinds, stack))
-			growth->keyed[growth->n_keyed++] = (struct keyed_site){
-				.key = key_of(growth, stack), .site = (uint32_t)i};
-	}
-	qsort(growth->keyed, growth->n_keyed, sizeof(*growth->keyed), compare_keys);
+	sort_keyed(growth, found);
 	for (size_t first = 0, end; first < growth->n_keyed; first = end) {
 		struct keyed_site *keyed = &growth->keyed[first];
 
@@ -165,38 +228,71 @@ static void find_growing(struct growth *growth, const struct kept_import_stack *
 /* Returns the Python line below which the sites grow. */
 static uint32_t growing_line(const struct growth *growth, const struct keyed_site *keyed)
 {
-	return line_of(growth->kinds, torsh_site_reader_stack(growth->sites, keyed->site));
+	return torsh_innermost_line(growth->kinds->process,
+				    torsh_site_reader_stack(growth->sites, keyed->site));
 }
 
-/* Mark the addresses of the lines below which something grows. Returns false if there are none. */
-static bool mark_growing(const struct growth *growth, bool *is_wanted)
+static int compare_wanted(const void *a, const void *b)
+{
+	return compare_lines(a, b);
+}
+
+/* The lines below which something grows. */
+struct growing_lines {
+	struct line_count *items; /* sorted; without counts */
+	size_t n;
+	bool *has_address; /* by address */
+};
+
+static struct growing_lines find_lines(struct growth *growth)
 {
 	const struct recorded_stack *stacks = growth->kinds->process->tables->stacks;
-	bool is_some = false;
+	struct growing_lines lines = {0};
+	size_t room = 0;
 
 	for (size_t i = 0; i < growth->n_keyed; i++) {
+		uint32_t line;
+
 		if (!growth->keyed[i].n_growing)
 			continue;
-		is_wanted[stacks[growing_line(growth, &growth->keyed[i])].address] = true;
-		is_some = true;
+		line = growing_line(growth, &growth->keyed[i]);
+		lines.items =
+			torsh_array_reserve(lines.items, lines.n, &room, sizeof(*lines.items));
+		lines.items[lines.n++] = (struct line_count){.address = stacks[line].address,
+							     .key = key_of(growth, line)};
 	}
-	return is_some;
+	if (!lines.n)
+		return lines;
+	qsort(lines.items, lines.n, sizeof(*lines.items), compare_wanted);
+	lines.has_address =
+		torsh_need_items(NULL, 0, growth->kinds->process->tables->n_addresses + 1,
+				 sizeof(*lines.has_address));
+	for (size_t i = 0; i < lines.n; i++)
+		lines.has_address[lines.items[i].address] = true;
+	return lines;
 }
 
-/* Count a stack of a line below which something grows. */
-static void count_line(struct growth *growth, uint32_t line, uint64_t allocs)
+/* Count a stack of a line if something grows below that line. */
+static void count_line(struct growth *growth, const struct growing_lines *wanted, uint32_t line,
+		       uint64_t allocs)
 {
-	growth->counts = torsh_array_reserve(growth->counts, growth->n_counts, &growth->counts_room,
-					     sizeof(*growth->counts));
-	growth->counts[growth->n_counts++] = (struct line_count){
+	struct line_count count = {
 		.address = growth->kinds->process->tables->stacks[line].address,
-		.key = key_of(growth, line),
 		.allocs = allocs,
 	};
+
+	if (!wanted->has_address[count.address])
+		return;
+	count.key = key_of(growth, line);
+	if (!bsearch(&count, wanted->items, wanted->n, sizeof(count), compare_wanted))
+		return;
+	growth->counts = torsh_array_reserve(growth->counts, growth->n_counts, &growth->counts_room,
+					     sizeof(*growth->counts));
+	growth->counts[growth->n_counts++] = count;
 }
 
-/* Get what the stacks of all marked lines allocated. */
-static void count_marked(struct growth *growth, const bool *is_wanted)
+/* Get what the stacks of all these lines allocated. */
+static void count_wanted(struct growth *growth, const struct growing_lines *wanted)
 {
 	const struct recorded_process *process = growth->kinds->process;
 	/* by depth: the innermost line of Python, 0: none */
@@ -206,16 +302,12 @@ static void count_marked(struct growth *growth, const bool *is_wanted)
 	torsh_stack_path_start(&path, process);
 	for (size_t i = 0; i < process->totals.n; i++) {
 		struct allocation_count count = torsh_totals_count(&process->totals, i);
-		uint32_t line, address;
 
 		for (size_t k = torsh_stack_path_take(&path, count.stack); k <= path.depth; k++)
 			lines[k] = torsh_is_python_line(process, path.stacks[k]) ? path.stacks[k]
 										 : lines[k - 1];
-		line = lines[path.depth];
-		address = process->tables->stacks[line].address;
-		if (line && is_wanted[address] &&
-		    torsh_address_kind(growth->kinds, address) != FRAME_IMPORT)
-			count_line(growth, line, count.allocs);
+		if (lines[path.depth])
+			count_line(growth, wanted, lines[path.depth], count.allocs);
 	}
 	torsh_stack_path_end(&path);
 	free(lines);
@@ -223,14 +315,14 @@ static void count_marked(struct growth *growth, const bool *is_wanted)
 
 static void count_lines(struct growth *growth)
 {
-	bool *is_wanted = torsh_need_items(NULL, 0, growth->kinds->process->tables->n_addresses + 1,
-					   sizeof(*is_wanted));
+	struct growing_lines wanted = find_lines(growth);
 
-	if (mark_growing(growth, is_wanted))
-		count_marked(growth, is_wanted);
+	if (wanted.n)
+		count_wanted(growth, &wanted);
 	if (growth->n_counts)
 		qsort(growth->counts, growth->n_counts, sizeof(*growth->counts), compare_counts);
-	free(is_wanted);
+	free(wanted.items);
+	free(wanted.has_address);
 }
 
 /* Returns the number of the first count of a line, or of the first one after the line. */
@@ -269,11 +361,10 @@ void torsh_import_growth_drop(struct kept_import_stack *found, struct address_ki
 	struct growth growth = {
 		.kinds = kinds,
 		.sites = sites,
-		.keyed = torsh_need_items(NULL, 0, sites->n + 1, sizeof(*growth.keyed)),
-		.keys = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*growth.keys)),
+		.callers = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*growth.callers)),
 	};
 
-	growth.keys[0] = UINT64_C(0xcbf29ce484222325);
+	growth.callers[0].key = UINT64_C(0xcbf29ce484222325);
 	torsh_stack_path_start(&growth.path, kinds->process);
 	find_growing(&growth, found);
 	count_lines(&growth);
@@ -287,7 +378,7 @@ void torsh_import_growth_drop(struct kept_import_stack *found, struct address_ki
 			found[keyed[i].site].stack = 0;
 	}
 	torsh_stack_path_end(&growth.path);
-	free(growth.keys);
+	free(growth.callers);
 	free(growth.keyed);
 	free(growth.counts);
 }

@@ -160,13 +160,6 @@ const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct i
 	return packages;
 }
 
-void torsh_kept_imports_free_packages(char **packages, size_t n)
-{
-	for (size_t i = 0; packages && i < n; i++)
-		free(packages[i]);
-	free(packages);
-}
-
 void torsh_kept_imports_add(struct kept_imports *imports, const struct allocation_site *site,
 			    const char *package, bool is_suppressed)
 {

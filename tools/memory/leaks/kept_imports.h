@@ -69,9 +69,6 @@ struct kept_import_stack torsh_kept_import_of(struct import_finder *finder, uint
 const char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,
 				     const struct site_reader *sites, struct intern *names);
 
-/* Free a list of n texts, which may be NULL. */
-void torsh_kept_imports_free_packages(char **packages, size_t n);
-
 /*
  * Count a site for its package. is_suppressed: a suppression rule matched it, and has counted it.
  */

@@ -119,22 +119,23 @@ static void count_at_exec(struct leaks *leaks, const struct recorded_process *pr
  * list.
  */
 static const char **find_bookkeeping(const struct recorded_process *process,
-				     struct symbols *symbols, const struct allocation_site *sites,
-				     size_t n)
+				     struct symbols *symbols, const struct site_reader *sites)
 {
-	const char **found = torsh_need_items(NULL, 0, n, sizeof(*found));
-	uint32_t *callers = torsh_need_items(NULL, 0, n, sizeof(*callers));
+	const char **found = torsh_need_items(NULL, 0, sites->n, sizeof(*found));
+	uint32_t *callers = torsh_need_items(NULL, 0, sites->n, sizeof(*callers));
 	struct sparse_array bytes; /* uint64_t by the caller's stack */
 	struct bookkeeping book;
 
 	torsh_sparse_array_create(&bytes, sizeof(uint64_t));
 	torsh_bookkeeping_start(&book, symbols, process);
-	for (size_t i = 0; i < n; i++) {
-		found[i] = torsh_bookkeeping_of(&book, sites[i].stack, &callers[i]);
+	for (size_t i = 0; i < sites->n; i++) {
+		found[i] =
+			torsh_bookkeeping_of(&book, torsh_site_reader_stack(sites, i), &callers[i]);
 		if (found[i])
-			torsh_stack_bytes_add(&bytes, callers[i], sites[i].bytes);
+			torsh_stack_bytes_add(&bytes, callers[i],
+					      torsh_site_reader_at(sites, i).bytes);
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < sites->n; i++)
 		if (callers[i] && torsh_stack_bytes_at(&bytes, callers[i]) > LEAKS_KEPT_BYTES)
 			found[i] = NULL;
 	torsh_bookkeeping_end(&book);
@@ -145,19 +146,20 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 
 /* What decides about the sites of a process; unused lists are NULL. */
 struct decisions {
-	struct rules rules;
+	struct rules rules; /* zeroed: without rules */
 	struct address_kinds kinds;
 	struct import_runs runs;
+	/* of one list of sites */
 	struct ruling *rulings;
 	const char **kept;
 	const char **packages; /* names of the packages that the imports belong to */
 	struct intern names;
-	char **users; /* the packages that keep them since their first use */
+	const char **users; /* the packages that keep them since their first use */
 	size_t n;
 };
 
 /* What keeps sites since the first use of a package, of those that nothing else left out. */
-static void decide_first_uses(struct decisions *decisions, const struct allocation_site *sites)
+static void decide_first_uses(struct decisions *decisions, const struct site_reader *sites)
 {
 	bool *is_decided = torsh_need_items(NULL, 0, decisions->n, sizeof(*is_decided));
 
@@ -166,51 +168,70 @@ static void decide_first_uses(struct decisions *decisions, const struct allocati
 				(decisions->rulings &&
 				 torsh_ruling_holds(&decisions->rules, &decisions->rulings[i]));
 	decisions->users =
-		torsh_first_uses_find(&decisions->kinds, sites, is_decided, decisions->n);
+		torsh_first_uses_find(&decisions->kinds, sites, is_decided, &decisions->names);
 	free(is_decided);
 }
 
-static void decide(struct decisions *decisions, const struct leaks *leaks,
-		   const struct recorded_process *process, struct symbols *symbols,
-		   struct suppress *suppress, const struct allocation_site *sites, size_t n)
+static void start_decisions(struct decisions *decisions, const struct leaks *leaks,
+			    const struct recorded_process *process, struct symbols *symbols,
+			    struct suppress *suppress)
 {
-	const struct site_reader reader = torsh_site_reader_of(sites, n);
-
-	*decisions = (struct decisions){
-		.rules = {.suppress = suppress,
-			  .symbols = symbols,
-			  .process = process,
-			  .kinds = &decisions->kinds,
-			  .runs = &decisions->runs},
-		.n = n,
-	};
+	*decisions = (struct decisions){0};
 	torsh_address_kinds_start(&decisions->kinds, process, symbols);
 	if (!leaks->devices && process->tables->has_python)
 		torsh_import_runs_find(&decisions->runs, &decisions->kinds);
 	if (suppress)
 		torsh_suppress_add_own(suppress, process->number, process->program,
 				       process->lsan_suppressions);
-	if (suppress && suppress->n) {
-		torsh_rules_start(&decisions->rules);
-		decisions->rulings = torsh_rulings_find(&decisions->rules, sites, n);
-	}
-	if (!leaks->devices)
-		decisions->kept = find_bookkeeping(process, symbols, sites, n);
-	if (!leaks->without_imports && decisions->runs.is_repeated) {
-		decisions->packages = torsh_kept_imports_find(&decisions->kinds, &decisions->runs,
-							      &reader, &decisions->names);
-		if (process->ran_exit_handlers)
-			decide_first_uses(decisions, sites);
-	}
+	if (!suppress || !suppress->n)
+		return;
+	decisions->rules = (struct rules){
+		.suppress = suppress,
+		.symbols = symbols,
+		.process = process,
+		.kinds = &decisions->kinds,
+		.runs = &decisions->runs,
+	};
+	torsh_rules_start(&decisions->rules);
 }
 
-static void end_decisions(struct decisions *decisions)
+static void free_lists(struct decisions *decisions)
 {
 	free(decisions->rulings);
 	free(decisions->kept);
 	free(decisions->packages);
+	free(decisions->users);
 	torsh_intern_free(&decisions->names);
-	torsh_kept_imports_free_packages(decisions->users, decisions->n);
+	decisions->rulings = NULL;
+	decisions->kept = NULL;
+	decisions->packages = NULL;
+	decisions->users = NULL;
+	decisions->n = 0;
+}
+
+/* Decide about sites, in place of those before. */
+static void decide(struct decisions *decisions, const struct leaks *leaks,
+		   const struct site_reader *sites)
+{
+	const struct recorded_process *process = decisions->kinds.process;
+
+	free_lists(decisions);
+	decisions->n = sites->n;
+	if (decisions->rules.suppress)
+		decisions->rulings = torsh_rulings_find(&decisions->rules, sites);
+	if (!leaks->devices)
+		decisions->kept = find_bookkeeping(process, decisions->kinds.symbols, sites);
+	if (leaks->without_imports || !decisions->runs.is_repeated)
+		return;
+	decisions->packages = torsh_kept_imports_find(&decisions->kinds, &decisions->runs, sites,
+						      &decisions->names);
+	if (process->ran_exit_handlers)
+		decide_first_uses(decisions, sites);
+}
+
+static void end_decisions(struct decisions *decisions)
+{
+	free_lists(decisions);
 	torsh_import_runs_end(&decisions->runs);
 	torsh_address_kinds_end(&decisions->kinds);
 	torsh_rules_end(&decisions->rules);
@@ -274,25 +295,30 @@ static void add_undecided(struct leaks *leaks, const struct decisions *decisions
 	torsh_sites_put(&leaks->undecided, site);
 }
 
-static void find_held(struct leaks *leaks, const struct recorded_process *process,
-		      struct symbols *symbols, struct suppress *suppress)
+static void find_held(struct leaks *leaks, struct decisions *decisions)
 {
-	struct allocation_sites freed = {0};
-	struct decisions decisions;
+	struct site_reader freed = torsh_block_classes_freed(decisions->kinds.process);
 
-	torsh_block_classes_put_freed(&freed, process);
-	if (!freed.n)
-		return;
-	decide(&decisions, leaks, process, symbols, suppress, freed.items, freed.n);
+	decide(decisions, leaks, &freed);
 	for (size_t i = 0; i < freed.n; i++) {
-		if (!is_reported(leaks, &decisions, i, &freed.items[i]))
+		struct allocation_site site = torsh_site_reader_at(&freed, i);
+
+		if (!is_reported(leaks, decisions, i, &site))
 			continue;
-		leaks->held_blocks += freed.items[i].blocks;
-		leaks->held_bytes += freed.items[i].bytes;
-		torsh_sites_put(&leaks->held, &freed.items[i]);
+		leaks->held_blocks += site.blocks;
+		leaks->held_bytes += site.bytes;
+		torsh_sites_add(&leaks->held, &site);
 	}
-	end_decisions(&decisions);
-	torsh_sites_free(&freed);
+	torsh_site_reader_end(&freed);
+}
+
+/* Give back the memory of sites that were left out, if they were most. */
+static void give_back_room(struct allocation_sites *sites)
+{
+	if (sites->n_room / 2 <= sites->n)
+		return;
+	sites->n_room = sites->n + 1;
+	sites->items = torsh_need(reallocarray(sites->items, sites->n_room, sizeof(*sites->items)));
 }
 
 static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
@@ -301,10 +327,13 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 {
 	size_t first = leaks->found.n, n = first;
 	struct decisions decisions;
+	struct site_reader alive;
 
 	collect_alive(leaks, process);
-	decide(&decisions, leaks, process, symbols, suppress,
-	       leaks->found.n > first ? leaks->found.items + first : NULL, leaks->found.n - first);
+	start_decisions(&decisions, leaks, process, symbols, suppress);
+	alive = torsh_site_reader_of(leaks->found.n > first ? leaks->found.items + first : NULL,
+				     leaks->found.n - first);
+	decide(&decisions, leaks, &alive);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		struct window_parts parts = parts_of(leaks, window, &leaks->found.items[i]);
 		const struct allocation_site *site = &parts.in;
@@ -327,12 +356,13 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		n++;
 	}
 	leaks->found.n = n;
-	end_decisions(&decisions);
+	give_back_room(&leaks->found);
 	/* Blocks of unknown time exist since before the process: they are in no window. */
-	if (leaks->devices || window)
-		return;
-	count_inherited(leaks, process);
-	find_held(leaks, process, symbols, suppress);
+	if (!leaks->devices && !window) {
+		count_inherited(leaks, process);
+		find_held(leaks, &decisions);
+	}
+	end_decisions(&decisions);
 }
 
 static void merge_like_found(const struct leaks *leaks, struct allocation_sites *sites,

@@ -23,10 +23,13 @@ recordings.
 
     torsh.Recording("out").read("leaks", limit=3)["leaks"]
     torsh.to_parquet("out", "tables")
+    torsh.load_profile("out").operators[0].aggregated.total_duration_ns
+    torsh.flops(model, (8, 3, 224, 224))
+    torsh.capture(model, batch).durations_ns
 
-Without the agent in the process all functions do nothing. All may be called on any thread; a pushed range is popped
-by its own thread, a started one may be ended by any. Only ctypes is imported until a recording is read or a request
-begins.
+Without the agent in the process what records does nothing. All functions may be called on any thread; a pushed range is popped
+by its own thread, a started one may be ended by any. Only ctypes is imported until a recording is read, a request begins,
+or one of the last three is used.
 """
 
 import ctypes
@@ -38,11 +41,19 @@ from torsh._tables import to_parquet
 
 TYPE_CHECKING = False  # as in typing, without importing it
 if TYPE_CHECKING:
+    from torsh._capture import Captured, capture
+    from torsh._flops import flops
+    from torsh._profile import Profile, load_profile
     from torsh._requests import request
 
+# Imported when they are used first, from modules that import more than ctypes.
+_LATER = {"request": "_requests", "capture": "_capture", "Captured": "_capture", "flops": "_flops", "load_profile": "_profile",
+          "Profile": "_profile"}
+
 __all__ = ["is_there", "range", "range_push", "range_pop", "range_start", "range_end", "mark", "scalar", "counter",
-           "histogram", "step", "request", "configure", "current_bytes", "export", "leaks_since", "memory", "pause", "peak_bytes",
-           "ranks", "reset_peak", "resume", "snapshot", "to_parquet", "Recording", "RecordingError"]
+           "histogram", "step", "request", "capture", "Captured", "flops", "configure", "current_bytes", "export", "leaks_since", "memory", "pause", "peak_bytes",
+           "ranks", "reset_peak", "resume", "snapshot", "to_parquet", "Recording", "RecordingError", "load_profile",
+           "Profile"]
 
 _UNNUMBERED = 2**64 - 1
 _SCALAR, _COUNTER, _SAMPLE = 0, 1, 2
@@ -236,10 +247,9 @@ class range:
 
 
 def __getattr__(name):
-    """torsh.request, whose modules are imported when it is used first."""
-    if name != "request":
+    if name not in _LATER:
         raise AttributeError(f"module 'torsh' has no attribute {name!r}")
-    from torsh._requests import request
+    import importlib
 
-    globals()["request"] = request
-    return request
+    globals()[name] = getattr(importlib.import_module("torsh." + _LATER[name]), name)
+    return globals()[name]

@@ -11,81 +11,25 @@ def ranks(paths: object, client: object = None, output: object = None, command: 
     client: a distributed.Client of Dask, or the module ray after ray.init(), whose workers then read the files. They need
     the paths, the command ($TORSH, or where torsh.Recording finds it here) and this module. Without one, all is done here.
     paths: also URLs that fsspec reads, as "s3://bucket/job" or "gs://bucket/job": each worker fetches its share.
-    output: also keep the merged fold there. It has the same bytes whoever merged it.
+    output: also keep the merged fold there, a path or a URL. It has the same bytes whoever merged it.
     """
     import json
     import os
     import tempfile
 
+    from torsh._places import is_url, listed, store
     from torsh._recording import find_command, run_command
 
     command = command or find_command()
     with tempfile.TemporaryDirectory(prefix="torsh-ranks-") as folder:
         merged = os.path.join(folder, "merged.fold")
         with open(merged, "wb") as file:
-            file.write(_merge_tree(_listed(paths), command, _submitter(client)))
-        if output is not None:
+            file.write(_merge_tree(listed(paths, ".fold", ".torsh"), command, _submitter(client)))
+        if is_url(output):
+            store(merged, output)
+        elif output is not None:
             run_command("merge", merged, "-o", output, command=command)
         return json.loads(run_command("ranks", merged, "--json", command=command))
-
-
-def _listed(paths):
-    """The files that these paths stand for, as torsh merge takes them."""
-    import os
-    import pathlib
-
-    found = []
-    for path in [paths] if isinstance(paths, (str, os.PathLike)) else list(paths):
-        if _is_url(path):
-            found += _listed_url(path)
-            continue
-        path = pathlib.Path(path).absolute()
-        if path.is_dir():
-            files = sorted(path.glob("*.fold")) or sorted(path.glob("*.torsh"))
-            if not files:
-                raise FileNotFoundError(f"{path} has neither folds (*.fold) nor recordings (*.torsh)")
-            found += map(str, files)
-        else:
-            found.append(str(path))
-    if not found:
-        raise ValueError("no paths of folds or recordings are given")
-    return found
-
-
-def _is_url(path):
-    return isinstance(path, str) and "://" in path
-
-
-def _fsspec():
-    try:
-        import fsspec
-    except ImportError as error:
-        raise RuntimeError("URLs are read by fsspec, which is not installed: pip install fsspec, and what it needs for them, "
-                           "as s3fs or gcsfs") from error
-    return fsspec
-
-
-def _listed_url(url):
-    """The files that a URL stands for, as URLs."""
-    system, path = _fsspec().core.url_to_fs(url)
-    if not system.isdir(path):
-        return [url]
-    path = path.rstrip("/")
-    files = sorted(system.glob(f"{path}/*.fold")) or sorted(system.glob(f"{path}/*.torsh"))
-    if not files:
-        raise FileNotFoundError(f"{url} has neither folds (*.fold) nor recordings (*.torsh)")
-    return [system.unstrip_protocol(file) for file in files]
-
-
-def _fetched(url, folder, number):
-    """The path of a copy of what the URL names."""
-    import os
-    import shutil
-
-    path = os.path.join(folder, f"{number}{os.path.splitext(url)[1]}")
-    with _fsspec().open(url, "rb") as source, open(path, "wb") as copy:
-        shutil.copyfileobj(source, copy)
-    return path
 
 
 def _merge(items, command):
@@ -94,11 +38,16 @@ def _merge(items, command):
     import subprocess
     import tempfile
 
+    from torsh._places import fetch, is_url
+
     with tempfile.TemporaryDirectory(prefix="torsh-ranks-") as folder:
         merged, paths = os.path.join(folder, "merged"), []
         for i, item in enumerate(items):
-            path = _fetched(item, folder, i) if _is_url(item) else item
-            if isinstance(item, bytes):
+            path = item
+            if is_url(item):
+                path = os.path.join(folder, f"{i}{os.path.splitext(item)[1]}")
+                fetch(item, path)
+            elif isinstance(item, bytes):
                 path = os.path.join(folder, f"{i}.fold")
                 with open(path, "wb") as file:
                     file.write(item)

@@ -98,6 +98,7 @@ def to_parquet(paths: object, folder: object, command: "str | None" = None, batc
     the tables spans, kernels, collectives, memory and findings (torsh/TABLES.md describes them). A run is a recording, by
     its file's name; what the folder has of it already is replaced. Returns the number of rows by table.
 
+    Paths and the folder may be URLs that fsspec reads and writes, as "s3://bucket/tables".
     Needs pyarrow: pip install 'torsh[parquet]'. batch_rows rows are in memory at a time; the recording lies meanwhile as a
     database in $TMPDIR.
     """
@@ -105,12 +106,16 @@ def to_parquet(paths: object, folder: object, command: "str | None" = None, batc
     import tempfile
 
     arrow = _import_arrow()
+    from torsh._places import fetch, is_url, listed
     from torsh._recording import find_command, run_command
 
     command, counts, runs = command or find_command(), dict.fromkeys(SCHEMAS, 0), set()
-    for path in _recordings(paths):
+    for path in listed(paths, ".torsh"):
         run = _name(path, runs)
         with tempfile.TemporaryDirectory(prefix="torsh-parquet-") as scratch:
+            if is_url(path):
+                url, path = path, os.path.join(scratch, "recording.torsh")
+                fetch(url, path)
             database = os.path.join(scratch, "recording.sqlite")
             run_command("export", path, "--format", "sqlite", "-o", database, command=command)
             with _Source(database) as source:
@@ -130,28 +135,15 @@ def _import_arrow():
     return pyarrow
 
 
-def _recordings(paths):
-    import os
-    import pathlib
-
-    found = []
-    for path in [paths] if isinstance(paths, (str, os.PathLike)) else list(paths):
-        path = pathlib.Path(path)
-        files = sorted(path.glob("*.torsh")) if path.is_dir() else [path]
-        if not files:
-            raise FileNotFoundError(f"{path} has no recordings (*.torsh)")
-        found += files
-    if not found:
-        raise ValueError("no paths of recordings are given")
-    return found
-
-
 def _name(path, runs):
     """A name for the run that none of the others has."""
-    name, n = path.stem, 1
+    import pathlib
+
+    stem = pathlib.PurePosixPath(path).stem
+    name, n = stem, 1
     while name in runs:
         n += 1
-        name = f"{path.stem}-{n}"
+        name = f"{stem}-{n}"
     runs.add(name)
     return name
 
@@ -241,19 +233,19 @@ def _merge(intervals):
 def _write(arrow, folder, table, run, rows, batch_rows):
     """Writes a table's rows, which come by rank and step. Returns how many."""
     import itertools
-    import os
-    import shutil
     import urllib.parse
 
-    place = os.path.join(str(folder), table, "run=" + urllib.parse.quote(run, safe=""))
+    from torsh._places import created, joined, remove
+
+    place = joined(folder, table, "run=" + urllib.parse.quote(run, safe=""))
     schema = arrow.schema([arrow.field(name, getattr(arrow, kind + "_" if kind == "bool" else "float64" if kind == "double" else kind)())
                            for name, kind in SCHEMAS[table].items()])
-    shutil.rmtree(place, ignore_errors=True)
+    remove(place)
     n = 0
     for (rank, step), group in itertools.groupby(rows, key=lambda row: row[:2]):
-        path = os.path.join(place, *(f"{name}={_NO_VALUE if value is None else value}" for name, value in (("rank", rank), ("step", step))))
-        os.makedirs(path)
-        with arrow.parquet.ParquetWriter(os.path.join(path, "part-0.parquet"), schema, compression="zstd") as writer:
+        path = joined(place, *(f"{name}={_NO_VALUE if value is None else value}" for name, value in (("rank", rank), ("step", step))),
+                      "part-0.parquet")
+        with created(path) as file, arrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             while True:
                 batch = list(itertools.islice(group, batch_rows))
                 if not batch:

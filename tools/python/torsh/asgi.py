@@ -24,7 +24,8 @@ class Requests:
         if kind not in ("http", "websocket") or not is_there():
             return await self._app(scope, receive, send)
         name = (scope.get("method") or "WEBSOCKET") + " " + scope.get("path", "")
-        return await Turns(name, self._app(scope, receive, send))
+        traceparent = dict(scope.get("headers") or ()).get(b"traceparent")
+        return await Turns(name, self._app(scope, receive, send), traceparent)
 
 
 def __getattr__(name):

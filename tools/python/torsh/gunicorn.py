@@ -14,7 +14,8 @@ _open = {}
 
 
 def pre_request(worker, req):
-    _open[id(req)] = entered = request(req.method + " " + req.path)
+    traceparent = dict(req.headers).get("TRACEPARENT")
+    _open[id(req)] = entered = request(req.method + " " + req.path, traceparent)
     entered.__enter__()
 
 

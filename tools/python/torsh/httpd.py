@@ -17,7 +17,8 @@ from torsh._requests import request
 
 def _begin(handler):
     _end(handler)
-    handler._torsh_request = entered = request(f"{handler.command} {handler.path}")
+    handler._torsh_request = entered = request(
+        f"{handler.command} {handler.path}", handler.headers.get("traceparent"))
     entered.__enter__()
 
 

@@ -45,7 +45,7 @@ class Requests:
         if not torsh.is_there():
             return self._app(environ, start_response)
         name = environ.get("REQUEST_METHOD", "") + " " + environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
-        with request(name):
+        with request(name, environ.get("HTTP_TRACEPARENT")):
             details = details_of(number_here())
             parts = self._app(environ, start_response)
         return parts if isinstance(parts, (list, tuple)) else _Parts(parts, name, details)

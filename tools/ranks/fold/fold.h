@@ -26,7 +26,7 @@ enum fold_node_kind {
 	FOLD_FUNCTION, /* function, file, and the build-id of native code */
 	FOLD_OPERATOR,
 	FOLD_RANGE,
-	FOLD_COLLECTIVE, /* function: its name, file: its group */
+	FOLD_COLLECTIVE, /* function: its name, file: its group, build_id: its backend */
 	FOLD_FINDING, /* function: the rule */
 	N_FOLD_NODE_KINDS
 };

@@ -254,11 +254,19 @@ static bool are_columns_equal(const Torsh__FoldRank *rank)
 	const size_t sizes[] = {rank->n_name,	   rank->n_sequence_step, rank->n_step,
 				rank->n_bytes,	   rank->n_issued_step,	  rank->n_queued_ns,
 				rank->n_length_ns, rank->n_flags};
+	const size_t cpu[] = {rank->n_cpu_ran_ns, rank->n_cpu_waited_ns, rank->n_cpu_throttled_ns,
+			      rank->n_cpu_stolen_ns};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		if (sizes[i] != rank->n_group)
 			return false;
 	}
+	for (size_t i = 0; i < sizeof(cpu) / sizeof(*cpu); i++) {
+		if (cpu[i] && cpu[i] != rank->n_group)
+			return false;
+	}
+	if (rank->n_cpu_ran_ns != rank->n_cpu_waited_ns)
+		return false;
 	return rank->n_leads == rank->n_group * N_FOLD_LEADS && rank->n_path == rank->n_path_ns &&
 	       (!rank->n_path_calls || rank->n_path == rank->n_path_calls) &&
 	       rank->n_path_calls == rank->n_path_step_ns && rank->n_phases % N_FOLD_PHASES == 0;

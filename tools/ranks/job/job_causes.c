@@ -40,10 +40,14 @@ const char *const torsh_job_cause_texts[N_JOB_CAUSES] = {
 	"a hypervisor runs others in place of its CPU",
 };
 
+enum lead_cpu { LEAD_RAN, LEAD_WAITED, LEAD_THROTTLED, LEAD_STOLEN, N_LEAD_CPU };
+
 /* Sums over the calls that the straggler was last in: its own, and the others' medians. */
 struct leads {
 	double own[N_FOLD_LEADS], others[N_FOLD_LEADS];
 	double queued, others_queued;
+	double cpu_ns[N_LEAD_CPU], others_cpu_ns[N_LEAD_CPU];
+	bool lacks_cpu[N_LEAD_CPU]; /* it isn't known of all these ranks */
 	uint64_t n;
 };
 
@@ -69,6 +73,42 @@ static uint64_t lead_of(const struct job *job, const struct job_entry *entry, si
 	return row->leads[lead * row->n_group + entry->sample];
 }
 
+/* Returns the numbers of a row by sample, or NULL: it isn't known. */
+static const uint64_t *cpu_column(const Torsh__FoldRank *row, enum lead_cpu of)
+{
+	switch (of) {
+	case LEAD_RAN:
+		return row->n_cpu_ran_ns ? row->cpu_ran_ns : NULL;
+	case LEAD_WAITED:
+		return row->n_cpu_waited_ns ? row->cpu_waited_ns : NULL;
+	case LEAD_THROTTLED:
+		return row->n_cpu_throttled_ns ? row->cpu_throttled_ns : NULL;
+	default:
+		return row->n_cpu_stolen_ns ? row->cpu_stolen_ns : NULL;
+	}
+}
+
+static void add_cpu(struct leads *leads, const struct job *job, const struct job_call *call,
+		    uint32_t rank, uint64_t *values)
+{
+	for (enum lead_cpu k = 0; k < N_LEAD_CPU; k++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < call->n; i++) {
+			const struct job_entry *entry = &job->entries[call->first + i];
+			const uint64_t *column = cpu_column(job->ranks[entry->rank].row, k);
+
+			if (!column)
+				leads->lacks_cpu[k] = true;
+			else if (entry->rank == rank)
+				leads->cpu_ns[k] += (double)column[entry->sample];
+			else
+				values[n++] = column[entry->sample];
+		}
+		leads->others_cpu_ns[k] += (double)median_of(values, n);
+	}
+}
+
 static void add_call(struct leads *leads, const struct job *job, const struct job_call *call,
 		     uint32_t rank, uint64_t *values)
 {
@@ -91,6 +131,7 @@ static void add_call(struct leads *leads, const struct job *job, const struct jo
 		*(k < N_FOLD_LEADS ? &leads->others[k] : &leads->others_queued) +=
 			(double)median_of(values, n);
 	}
+	add_cpu(leads, job, call, rank, values);
 	leads->n++;
 }
 
@@ -137,25 +178,30 @@ static double median_total(const struct job *job, uint32_t rank, enum fold_total
 	return n ? (double)median : -1;
 }
 
-/* A count of the whole run that explains time in operators or outside of what is known. */
+/*
+ * A count that explains time in operators or outside of what is known: in the calls that the rank
+ * was last in if it is known there, else in the whole run.
+ */
 struct count {
 	enum fold_total total;
 	enum job_cause_kind kind;
 	double ns; /* that one costs at most */
 	const char *what;
+	enum lead_cpu lead; /* N_LEAD_CPU: of the whole run only */
 };
 
 /* A wait for a CPU is in the other two, too, where the kernel counts it: they are more exact. */
 static const struct count counts[] = {
-	{FOLD_TOTAL_minor_faults, CAUSE_PAGE_FAULTS, FAULT_NS, "page faults"},
-	{FOLD_TOTAL_allocs, CAUSE_ALLOCATION, ALLOCATION_NS, "allocations"},
-	{FOLD_TOTAL_cpu_wait_ns, CAUSE_CPU_WAIT, 1, "runnable without a CPU for"},
-	{FOLD_TOTAL_cpu_throttled_ns, CAUSE_CPU_THROTTLED, 1, "throttled for"},
-	{FOLD_TOTAL_cpu_stolen_ns, CAUSE_CPU_STOLEN, 1, "its CPUs were stolen for"},
+	{FOLD_TOTAL_minor_faults, CAUSE_PAGE_FAULTS, FAULT_NS, "page faults", N_LEAD_CPU},
+	{FOLD_TOTAL_allocs, CAUSE_ALLOCATION, ALLOCATION_NS, "allocations", N_LEAD_CPU},
+	{FOLD_TOTAL_cpu_wait_ns, CAUSE_CPU_WAIT, 1, "runnable without a CPU for", LEAD_WAITED},
+	{FOLD_TOTAL_cpu_throttled_ns, CAUSE_CPU_THROTTLED, 1, "throttled for", LEAD_THROTTLED},
+	{FOLD_TOTAL_cpu_stolen_ns, CAUSE_CPU_STOLEN, 1, "its CPUs were stolen for", LEAD_STOLEN},
 };
 
-/* Returns " (3 of 40 periods of its quota)", or "", which the caller frees. */
-static char *periods_text(const struct job *job, uint32_t rank, const struct count *count)
+/* Returns "in 3 of 40 periods of its quota" in some words, or "", which the caller frees. */
+static char *periods_text(const struct job *job, uint32_t rank, const struct count *count,
+			  const char *before, const char *after)
 {
 	uint64_t throttled, periods;
 
@@ -163,8 +209,8 @@ static char *periods_text(const struct job *job, uint32_t rank, const struct cou
 	    !torsh_job_total(job, rank, FOLD_TOTAL_cpu_throttled_periods, &throttled) ||
 	    !torsh_job_total(job, rank, FOLD_TOTAL_cpu_periods, &periods))
 		return torsh_need_text("%s", "");
-	return torsh_need_text(" (in %" PRIu64 " of %" PRIu64 " periods of its quota)", throttled,
-			       periods);
+	return torsh_need_text("%sin %" PRIu64 " of %" PRIu64 " periods of its quota%s", before,
+			       throttled, periods, after);
 }
 
 /* Returns the evidence of a count, which the caller frees. */
@@ -177,7 +223,7 @@ static char *count_text(const struct job *job, uint32_t rank, const struct count
 		return torsh_need_text("%s %s instead of %s in the whole run",
 				       torsh_size_grouped(value, own), count->what,
 				       torsh_size_grouped(others, other));
-	periods = periods_text(job, rank, count);
+	periods = periods_text(job, rank, count, " (", ")");
 	text = torsh_need_text("%s %s%s instead of %s in the whole run", count->what,
 			       torsh_size_duration(value, own), periods,
 			       torsh_size_duration(others, other));
@@ -185,35 +231,86 @@ static char *count_text(const struct job *job, uint32_t rank, const struct count
 	return text;
 }
 
-/*
- * Returns the kind for time outside of what is known, or in operators, if a count of the whole run
- * explains a part of it; sets *evidence.
- */
-static enum job_cause_kind refine(const struct job *job, const struct job_straggler *straggler,
-				  enum job_cause_kind kind, double excess_ns, char **evidence)
+/* What time outside of what is known, or in operators, is explained by so far. */
+struct reason {
+	enum job_cause_kind kind;
+	double explained; /* as a part of that time */
+	char *evidence; /* owned */
+};
+
+/* A wait is in what the kernel counts of it, too, which has more. */
+static bool is_better(const struct reason *reason, double explained)
 {
-	/* The excess is of the calls that it was last in; the counts are of the whole run. */
+	return explained >= (reason->kind == CAUSE_CPU_WAIT ? LEAST_EXPLAINED : reason->explained);
+}
+
+static void replace(struct reason *reason, enum job_cause_kind kind, double explained,
+		    char *evidence)
+{
+	free(reason->evidence);
+	*reason = (struct reason){kind, explained, evidence};
+}
+
+/*
+ * A count in the calls that the rank was last in. A rank that computes more on a full machine or
+ * with a quota waits more, too, and one that computes little waits less than in proportion: so its
+ * waits count as far as it ran no more than the others did. Stolen time may be in what it ran.
+ */
+static void refine_lead(const struct job *job, uint32_t rank, const struct leads *leads,
+			const struct count *count, double excess_ns, struct reason *reason)
+{
+	double ran_ns = leads->cpu_ns[LEAD_RAN], others_ran_ns = leads->others_cpu_ns[LEAD_RAN];
+	double others_ns = leads->others_cpu_ns[count->lead], ns = leads->cpu_ns[count->lead];
+	char own[SIZE_TEXT_BYTES], others[SIZE_TEXT_BYTES], *periods;
+
+	if (count->lead != LEAD_STOLEN && !leads->lacks_cpu[LEAD_RAN] && ran_ns > others_ran_ns)
+		ns *= others_ran_ns / ran_ns;
+	if (ns < LEAST_RATIO * others_ns || !is_better(reason, (ns - others_ns) / excess_ns))
+		return;
+	periods = periods_text(job, rank, count, ", ", " in the whole run");
+	replace(reason, count->kind, (ns - others_ns) / excess_ns,
+		torsh_need_text(
+			"%s %s instead of %s between two collectives%s", count->what,
+			torsh_size_duration((uint64_t)(ns / (double)leads->n), own),
+			torsh_size_duration((uint64_t)(others_ns / (double)leads->n), others),
+			periods));
+	free(periods);
+}
+
+/* A count of the whole run. The excess is of the calls that the rank was last in. */
+static void refine_run(const struct job *job, const struct job_straggler *straggler,
+		       const struct count *count, double excess_ns, struct reason *reason)
+{
 	double all_ns = excess_ns * (double)job->n_collectives / (double)job->n_ranks /
 			(double)(straggler->compared ? straggler->compared : 1);
-	double best = LEAST_EXPLAINED;
+	double others = median_total(job, straggler->rank, count->total), explained;
+	uint64_t value;
 
-	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+	if (others < 0 || !torsh_job_total(job, straggler->rank, count->total, &value) ||
+	    (double)value < LEAST_RATIO * others)
+		return;
+	explained = ((double)value - others) * count->ns / all_ns;
+	if (is_better(reason, explained))
+		replace(reason, count->kind, explained,
+			count_text(job, straggler->rank, count, value, (uint64_t)others));
+}
+
+/* Add a cause for time outside of what is known, or in operators. Takes over its evidence. */
+static void add_refined(const struct job *job, struct job_straggler *straggler,
+			const struct leads *leads, enum job_cause_kind kind, double excess_ns,
+			char *evidence)
+{
+	struct reason reason = {kind, LEAST_EXPLAINED, evidence};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts) && excess_ns > 0; i++) {
 		const struct count *count = &counts[i];
-		double others = median_total(job, straggler->rank, count->total), explained;
-		uint64_t value;
 
-		if (others < 0 || !torsh_job_total(job, straggler->rank, count->total, &value) ||
-		    (double)value < LEAST_RATIO * others)
-			continue;
-		explained = ((double)value - others) * count->ns / all_ns;
-		if (explained < (kind == CAUSE_CPU_WAIT ? LEAST_EXPLAINED : best))
-			continue;
-		best = explained;
-		kind = count->kind;
-		free(*evidence);
-		*evidence = count_text(job, straggler->rank, count, value, (uint64_t)others);
+		if (count->lead != N_LEAD_CPU && !leads->lacks_cpu[count->lead])
+			refine_lead(job, straggler->rank, leads, count, excess_ns, &reason);
+		else
+			refine_run(job, straggler, count, excess_ns, &reason);
 	}
-	return kind;
+	add_cause(straggler, reason.kind, excess_ns, reason.evidence);
 }
 
 static void add_compute(const struct job *job, struct job_straggler *straggler,
@@ -224,7 +321,6 @@ static void add_compute(const struct job *job, struct job_straggler *straggler,
 	char *times = compare_text(leads->own[FOLD_LEAD_compute_ns],
 				   leads->others[FOLD_LEAD_compute_ns], leads->n);
 	double n = (double)leads->n;
-	enum job_cause_kind kind;
 
 	if (own > MORE_OPERATORS * others) {
 		add_cause(straggler, CAUSE_MORE_COMPUTE, excess,
@@ -233,18 +329,16 @@ static void add_compute(const struct job *job, struct job_straggler *straggler,
 		free(times);
 		return;
 	}
-	kind = refine(job, straggler, CAUSE_SLOW_COMPUTE, excess, &times);
-	add_cause(straggler, kind, excess, times);
+	add_refined(job, straggler, leads, CAUSE_SLOW_COMPUTE, excess, times);
 }
 
 static void add_python(const struct job *job, struct job_straggler *straggler,
 		       const struct leads *leads)
 {
 	double own = leads->own[FOLD_LEAD_python_ns], others = leads->others[FOLD_LEAD_python_ns];
-	char *evidence = compare_text(own, others, leads->n);
-	enum job_cause_kind kind = refine(job, straggler, CAUSE_PYTHON, own - others, &evidence);
 
-	add_cause(straggler, kind, own - others, evidence);
+	add_refined(job, straggler, leads, CAUSE_PYTHON, own - others,
+		    compare_text(own, others, leads->n));
 }
 
 static int compare_causes(const void *a, const void *b)

@@ -155,7 +155,7 @@ static void add_collectives(struct making *making)
 		uint64_t covered = (uint64_t)(computed * 1000 + 0.5);
 
 		torsh_rank_samples_add(&samples, of, step_at(making, of->issued_ns),
-				       covered < ns ? ns - covered : 0, NULL);
+				       covered < ns ? ns - covered : 0, NULL, NULL);
 	}
 	torsh_rank_samples_end(&samples);
 }

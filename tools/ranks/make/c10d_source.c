@@ -110,6 +110,10 @@ void torsh_c10d_begin(struct c10d_source *source, const struct span *span, uint6
 	added = (struct rank_collective){
 		.group = torsh_rank_collectives_group(source->all, read.group),
 		.name = torsh_rank_collectives_text(source->all, read.name, read.n_name),
+		.backend = read.group->backend
+				   ? torsh_rank_collectives_text(source->all, read.group->backend,
+								 strlen(read.group->backend))
+				   : NULL,
 		.bytes = elements * element_bytes(read.tensor),
 		.group_size = read.group->n_ranks,
 		.issued_ns = span->start_ns,

@@ -37,6 +37,7 @@ static void begin(struct mpi_source *source, const struct recorded_process *proc
 	added = (struct rank_collective){
 		.group = torsh_rank_collectives_group(source->all, group),
 		.name = torsh_rank_collectives_text(source->all, name, strlen(name)),
+		.backend = "mpi",
 		.sequence = begun->sequence,
 		.has_sequence = true,
 		.has_wait = true,

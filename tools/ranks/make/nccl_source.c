@@ -82,7 +82,8 @@ static size_t add_item(struct nccl_source *source, const struct nccl_span *span,
 	const struct nccl_communicator *communicator =
 		torsh_nccl_communicator(&source->spans, span->process, span->communicator);
 	const struct function *function = find_function(span->function);
-	struct rank_collective added = {.issued_ns = span->start_ns,
+	struct rank_collective added = {.backend = "nccl",
+					.issued_ns = span->start_ns,
 					.entered_ns = span->start_ns,
 					.n_operators = n_operators};
 	uint64_t parts;

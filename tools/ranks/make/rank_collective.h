@@ -17,6 +17,7 @@
 /* Times are the recording's. */
 struct rank_collective {
 	const char *group, *name; /* of rank_collectives_text */
+	const char *backend; /* by what the group communicates, living as long; NULL: unknown */
 	uint64_t sequence; /* in its group, from 0 */
 	uint64_t bytes; /* what this rank sends or receives, the larger of the two */
 	uint32_t group_size; /* 0: unknown */

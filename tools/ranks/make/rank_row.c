@@ -12,7 +12,8 @@
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-static void add_collectives(struct rank_samples *samples, const struct process_pass *pass)
+static void add_collectives(struct rank_samples *samples, const struct recorded_process *process,
+			    const struct process_pass *pass)
 {
 	const struct rank_collectives *all = &pass->collectives;
 	struct lead_cursor cursor = {0};
@@ -21,11 +22,13 @@ static void add_collectives(struct rank_samples *samples, const struct process_p
 	torsh_rank_samples_begin(samples, all, pass->n_samples);
 	for (size_t i = 0; i < all->n; i++) {
 		size_t step = torsh_steps_at(pass->steps, all->items[i].issued_ns);
+		const struct rank_cpu cpu = torsh_rank_cpu(
+			process, all->items[i ? i - 1 : i].issued_ns, all->items[i].issued_ns);
 
 		torsh_lead_of(&cursor, pass, i, leads);
 		torsh_rank_samples_add(samples, &all->items[i],
 				       step == STEP_NONE ? RANK_SAMPLES_NO_STEP : step,
-				       torsh_lead_exposed(&cursor, pass, i), leads);
+				       torsh_lead_exposed(&cursor, pass, i), leads, &cpu);
 	}
 	torsh_rank_samples_end(samples);
 	torsh_lead_end(&cursor);
@@ -277,7 +280,7 @@ Torsh__FoldRank *torsh_rank_row(struct fold *fold, const struct recording *recor
 	torsh_rank_clocks(row, recording);
 	add_steps(row, process, pass);
 	add_paths(row, fold);
-	add_collectives(&samples, pass);
+	add_collectives(&samples, process, pass);
 	add_totals(row, process, pass, prepass->n_operators > 0);
 	return row;
 }

@@ -65,6 +65,10 @@ void torsh_rank_samples_begin(struct rank_samples *samples, const struct rank_co
 	row->queued_ns = torsh_need_items(NULL, 0, n, sizeof(*row->queued_ns));
 	row->length_ns = torsh_need_items(NULL, 0, n, sizeof(*row->length_ns));
 	row->flags = torsh_need_items(NULL, 0, n, sizeof(*row->flags));
+	row->cpu_ran_ns = torsh_need_items(NULL, 0, n, sizeof(*row->cpu_ran_ns));
+	row->cpu_waited_ns = torsh_need_items(NULL, 0, n, sizeof(*row->cpu_waited_ns));
+	row->cpu_throttled_ns = torsh_need_items(NULL, 0, n, sizeof(*row->cpu_throttled_ns));
+	row->cpu_stolen_ns = torsh_need_items(NULL, 0, n, sizeof(*row->cpu_stolen_ns));
 	samples->leads = torsh_need_items(NULL, 0, n * N_FOLD_LEADS, sizeof(*samples->leads));
 }
 
@@ -80,8 +84,20 @@ static uint32_t put_text(struct rank_samples *samples, const char *text)
 	return (uint32_t)i;
 }
 
+/* What is known of a process is known of all its samples. */
+static void add_cpu(Torsh__FoldRank *row, size_t i, const struct rank_cpu *cpu)
+{
+	row->cpu_ran_ns[i] = cpu->ran_ns;
+	row->cpu_waited_ns[i] = cpu->waited_ns;
+	row->cpu_throttled_ns[i] = cpu->throttled_ns;
+	row->cpu_stolen_ns[i] = cpu->stolen_ns;
+	row->n_cpu_ran_ns = row->n_cpu_waited_ns = cpu->has_time ? i + 1 : 0;
+	row->n_cpu_throttled_ns = cpu->has_throttled ? i + 1 : 0;
+	row->n_cpu_stolen_ns = cpu->has_stolen ? i + 1 : 0;
+}
+
 static void add_sample(struct rank_samples *samples, const struct rank_collective *of, size_t step,
-		       const uint64_t *leads)
+		       const uint64_t *leads, const struct rank_cpu *cpu)
 {
 	Torsh__FoldRank *row = samples->row;
 	size_t i = row->n_group++;
@@ -98,6 +114,8 @@ static void add_sample(struct rank_samples *samples, const struct rank_collectiv
 	row->flags[i] = of->flags & ~(has_end ? 0u : FOLD_SAMPLE_ENDS);
 	if (leads)
 		memcpy(&samples->leads[i * N_FOLD_LEADS], leads, N_FOLD_LEADS * sizeof(*leads));
+	if (cpu)
+		add_cpu(row, i, cpu);
 	samples->last_sequence = of->sequence;
 	samples->last_issued_ns = of->issued_ns;
 }
@@ -119,7 +137,8 @@ static void add_sums(struct rank_samples *samples, const struct rank_collective 
 	uint32_t node = torsh_fold_node(samples->fold, 0,
 					&(struct fold_key){.kind = FOLD_COLLECTIVE,
 							   .function = of->name,
-							   .file = of->group});
+							   .file = of->group,
+							   .build_id = of->backend});
 	const uint64_t values[N_FOLD_COLLECTIVES] = {
 		[FOLD_COLLECTIVES_calls] = 1,
 		[FOLD_COLLECTIVES_bytes] = of->bytes,
@@ -146,11 +165,12 @@ static void add_sums(struct rank_samples *samples, const struct rank_collective 
 }
 
 void torsh_rank_samples_add(struct rank_samples *samples, const struct rank_collective *of,
-			    size_t step, uint64_t exposed_ns, const uint64_t *leads)
+			    size_t step, uint64_t exposed_ns, const uint64_t *leads,
+			    const struct rank_cpu *cpu)
 {
 	add_sums(samples, of, step, exposed_ns);
 	if (is_kept(samples->row->threshold, of->group, of->sequence))
-		add_sample(samples, of, step, leads);
+		add_sample(samples, of, step, leads, cpu);
 }
 
 void torsh_rank_samples_end(struct rank_samples *samples)

@@ -13,6 +13,7 @@
 #include "tools/base/containers/hash_map.h"
 #include "tools/ranks/fold/fold.h"
 #include "tools/ranks/make/rank_collective.h"
+#include "tools/ranks/make/rank_cpu.h"
 
 #define RANK_SAMPLES_NO_STEP SIZE_MAX
 
@@ -31,10 +32,12 @@ void torsh_rank_samples_begin(struct rank_samples *samples, const struct rank_co
 
 /*
  * Add the next collective, which began in that step (index, or RANK_SAMPLES_NO_STEP) and for
- * exposed_ns was not hidden by computing. leads: N_FOLD_LEADS numbers, or NULL: all 0.
+ * exposed_ns was not hidden by computing. leads: N_FOLD_LEADS numbers, or NULL: all 0. cpu: of
+ * the same time, or NULL: nothing is known; what is known of one is known of all collectives.
  */
 void torsh_rank_samples_add(struct rank_samples *samples, const struct rank_collective *of,
-			    size_t step, uint64_t exposed_ns, const uint64_t *leads);
+			    size_t step, uint64_t exposed_ns, const uint64_t *leads,
+			    const struct rank_cpu *cpu);
 
 /* Complete the row's columns, and free what only making them needs. */
 void torsh_rank_samples_end(struct rank_samples *samples);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Loads calls of BLAS and LAPACK. */
+/* Loads calls of libraries. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static bool is_whole(const Torsh__LibraryCalls *row)
 	return row->n_routine == n && row->n_library == n && row->n_type == n && row->n_m == n &&
 	       row->n_n == n && row->n_k == n && row->n_batch == n && row->n_letters == n &&
 	       row->n_is_rest == n && row->n_calls == n && row->n_total_ns == n &&
-	       row->n_min_ns == n && row->n_max_ns == n;
+	       row->n_min_ns == n && row->n_max_ns == n &&
+	       (!row->n_shape || (row->n_shape == n && row->n_details == n));
 }
 
 static const char *text_of(const struct recorded_library *library, uint32_t index)
@@ -47,6 +48,8 @@ static void load_calls(struct recorded_library *library, const Torsh__LibraryCal
 			.batch = row->batch[i],
 			.type = row->type[i],
 			.letters = row->letters[i],
+			.shape = row->n_shape ? text_of(library, row->shape[i]) : NULL,
+			.details = row->n_shape ? text_of(library, row->details[i]) : NULL,
 			.is_rest = row->is_rest[i],
 			.calls = row->calls[i],
 			.total_ns = row->total_ns[i],

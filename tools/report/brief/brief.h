@@ -7,13 +7,15 @@
 #ifndef TORSH_REPORT_BRIEF_BRIEF_H
 #define TORSH_REPORT_BRIEF_BRIEF_H
 
+#include "tools/compare/change.h"
 #include "tools/memory/growth/growth.h"
 #include "tools/ops/step_durations.h"
+#include "tools/report/brief/suspects.h"
 #include "tools/report/overview.h"
 
 #define BRIEF_BYTES_MAX 6144u
 #define BRIEF_COSTS 3u
-#define BRIEF_HYPOTHESES 8u
+#define BRIEF_HYPOTHESES (N_RULES + N_SUSPECTS + 2u) /* with a leak and growth: all there can be */
 
 enum brief_cost_kind {
 	COST_OPERATOR, /* ns: of threads in it, without the operators inside */
@@ -46,11 +48,25 @@ struct brief_cost {
 	const char *share_of;
 };
 
-/* A finding, or what leaked or grew, with what it would gain at most. */
+enum brief_figure {
+#define FIGURE(NAME, ...) FIGURE_##NAME,
+#include "tools/report/brief/figures.def"
+#undef FIGURE
+	N_FIGURES /* none of them */
+};
+
+extern const char *const torsh_brief_figure_names[N_FIGURES];
+extern const char *const torsh_brief_figure_words[N_FIGURES];
+extern const enum change_unit torsh_brief_figure_units[N_FIGURES];
+
+/* What leaked or grew, a finding or a suspect: one of the first three is set. */
 struct brief_hypothesis {
-	const struct finding *finding; /* NULL: memory */
-	const struct allocation_site *site; /* the largest that leaked or grew; NULL: a finding */
-	double gain_pct; /* of finding->share_of; NAN: unknown */
+	const struct allocation_site *site; /* the largest that leaked or grew */
+	const struct finding *finding;
+	const struct suspect *suspect;
+	enum brief_figure figure; /* that becomes less */
+	double gain_pct; /* at most, of share_of; NAN: unknown */
+	const char *share_of;
 	/* 100 / (100 - gain_pct), by Amdahl's law; NAN: the gain is no time, or unknown */
 	double speedup;
 };
@@ -62,6 +78,7 @@ struct brief {
 	struct growth growth;
 	struct brief_cost costs[BRIEF_COSTS];
 	size_t n_costs;
+	struct suspects suspects; /* of the main process */
 	struct brief_hypothesis hypotheses[BRIEF_HYPOTHESES];
 	size_t n_hypotheses;
 };
@@ -79,14 +96,38 @@ void torsh_brief_free(struct brief *brief);
 /* Fill in the costs, the most costly first. */
 void torsh_brief_find_costs(struct brief *brief, const struct prepass *prepass);
 
+/* Fill in the hypotheses, those that gain most of the time first, then memory and unknown gains. */
+void torsh_brief_find_hypotheses(struct brief *brief);
+
+/* Returns the largest site that nothing refers to any more, unless it is small; NULL: none. */
+const struct allocation_site *torsh_brief_lost(const struct brief *brief);
+
+/*
+ * Returns the line in whose calls the operator, or what it calls, allocates most blocks; NULL: none
+ * is known.
+ */
+const struct frame *torsh_brief_caller(const struct brief *brief, const char *operator_name);
+
+/* Returns the number of whole steps after the first; 0: none are known. */
+uint64_t torsh_brief_steady_steps(const struct brief *brief);
+
+/*
+ * Returns whether the run has that figure, and what it is. The time of a step is the mean over the
+ * whole steps after the first.
+ */
+bool torsh_brief_figure(const struct brief *brief, enum brief_figure figure, uint64_t *value);
+
+/* Returns what became of a suspect, in the terms of rules. */
+enum rule_state torsh_brief_suspect_state(const struct brief *brief, enum suspect_kind kind);
+
 /* Write it as Markdown, at most BRIEF_BYTES_MAX: the least hypotheses are left out first. */
 void torsh_brief_text(FILE *out, const struct brief *brief);
 
 /* Write it as JSON: tools/schema/brief.json. */
 void torsh_brief_json(FILE *out, const struct brief *brief);
 
-/* Returns "leak", "growth", or the name of the finding's rule. */
-const char *torsh_brief_rule(const struct brief *brief, const struct brief_hypothesis *hypothesis);
+/* Returns "leak", "growth", or the name of the rule or the suspect. */
+const char *torsh_brief_rule(const struct brief_hypothesis *hypothesis);
 
 /* Returns the finding, or what leaked or grew, as a sentence; the caller frees it. */
 char *torsh_brief_sentence(const struct brief *brief, const struct brief_hypothesis *hypothesis);

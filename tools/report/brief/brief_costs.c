@@ -2,6 +2,7 @@
 /* The most costly things of a run: time first, memory where time is not known. */
 #include "tools/report/brief/brief.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "tools/ops/operators.h"
 #include "tools/report/brief/source_line.h"
 
+#define FUNCTION_BYTES 128u
 #define OF_OPERATORS "the operators' time"
 #define OF_DEVICES "the devices' work"
 
@@ -122,61 +124,102 @@ static void insert_collector(struct brief *brief, const struct metrics_process *
 	insert(brief, &cost);
 }
 
-/* Set the line of the stack, and its text. */
-static void set_line(struct brief *brief, struct brief_cost *cost,
-		     const struct frame *const *frames, size_t n)
+/* Set the line, and its text. */
+static void set_frame(struct brief *brief, struct brief_cost *cost, const struct frame *frame)
 {
 	const struct recorded_process *process = brief->main;
 	uint64_t until_ns = brief->overview->recording->start_realtime_ns;
-	size_t where = torsh_blamed_line(frames, n, torsh_working_directory()).where;
 
 	if (process->has_end_ns)
 		until_ns += process->end_ns;
-	if (where == FRAME_NONE)
-		return;
-	cost->frame = frames[where];
-	if (cost->frame->file && cost->frame->line > 0)
-		cost->quoted = torsh_source_line(cost->frame->file, cost->frame->line, until_ns,
-						 &cost->unquoted);
+	cost->frame = frame;
+	if (frame && frame->file && frame->line > 0)
+		cost->quoted =
+			torsh_source_line(frame->file, frame->line, until_ns, &cost->unquoted);
+}
+
+static const struct frame *blamed(const struct frame *const *frames, size_t n)
+{
+	size_t where = torsh_blamed_line(frames, n, torsh_working_directory()).where;
+
+	return where == FRAME_NONE ? NULL : frames[where];
 }
 
 /* The line that calls an operator most often, by what it allocates in it. */
 struct caller {
+	const struct brief *brief;
 	const char *name;
+	char function[FUNCTION_BYTES]; /* that calls it; empty: its sites are those of its own */
 	struct allocation_site best;
 };
+
+static const struct frame **frames_of(const struct brief *brief, const struct allocation_site *site,
+				      size_t *n)
+{
+	return torsh_stack_frames(
+		site->process, site->stack, brief->overview->symbols,
+		site->process->tables->has_python ? STACK_VIEW_MERGED : STACK_VIEW_NATIVE, n);
+}
+
+static bool passes_through(const struct caller *caller, const struct allocation_site *site)
+{
+	size_t n;
+	const struct frame **frames = frames_of(caller->brief, site, &n);
+	bool passes = false;
+
+	for (size_t i = 0; i < n && !passes; i++)
+		passes = frames[i]->function && strstr(frames[i]->function, caller->function);
+	free(frames);
+	return passes;
+}
 
 static void take_caller(const struct allocation_site *site, void *context)
 {
 	struct caller *caller = context;
 	const char *name = torsh_site_operator(site);
 
-	if (name && site->blocks > caller->best.blocks && strcmp(name, caller->name) == 0)
+	if (!name || site->blocks <= caller->best.blocks)
+		return;
+	if (*caller->function ? passes_through(caller, site) : strcmp(name, caller->name) == 0)
 		caller->best = *site;
+}
+
+static void find_caller(struct caller *caller)
+{
+	const struct overview *overview = caller->brief->overview;
+
+	for (size_t k = 0; k < overview->n_processes; k++)
+		torsh_sites_each(overview->processes[k], SITES_ALLOCATED, take_caller, caller);
+}
+
+const struct frame *torsh_brief_caller(const struct brief *brief, const char *operator_name)
+{
+	struct caller caller = {.brief = brief, .name = operator_name};
+	const struct frame **frames, *frame;
+	size_t n;
+
+	find_caller(&caller);
+	/* One that only calls others allocates in these: each has a function of its own. */
+	if (!caller.best.process && strncmp(operator_name, "aten::", strlen("aten::")) == 0) {
+		snprintf(caller.function, sizeof(caller.function), "at::_ops::%s::call",
+			 operator_name + strlen("aten::"));
+		find_caller(&caller);
+	}
+	if (!caller.best.process)
+		return NULL;
+	frames = frames_of(brief, &caller.best, &n);
+	frame = blamed(frames, n);
+	free(frames);
+	return frame;
 }
 
 static void name_callers(struct brief *brief)
 {
-	const struct overview *overview = brief->overview;
-
 	for (size_t i = 0; i < brief->n_costs; i++) {
 		struct brief_cost *cost = &brief->costs[i];
-		struct caller caller = {.name = cost->name};
-		const struct frame **frames;
-		size_t n;
 
-		for (size_t k = 0; cost->name && k < overview->n_processes; k++)
-			torsh_sites_each(overview->processes[k], SITES_ALLOCATED, take_caller,
-					 &caller);
-		if (!caller.best.process)
-			continue;
-		frames = torsh_stack_frames(
-			caller.best.process, caller.best.stack, overview->symbols,
-			caller.best.process->tables->has_python ? STACK_VIEW_MERGED
-								: STACK_VIEW_NATIVE,
-			&n);
-		set_line(brief, cost, frames, n);
-		free(frames);
+		if (cost->name)
+			set_frame(brief, cost, torsh_brief_caller(brief, cost->name));
 	}
 }
 
@@ -200,13 +243,11 @@ static void name_inputs(struct brief *brief, const struct prepass *prepass)
 
 /* The largest site of a list of memory, where there is room left. */
 static void add_memory(struct brief *brief, enum brief_cost_kind kind,
-		       const struct allocation_sites *sites, size_t n_named, uint64_t whole,
-		       const char *share_of)
+		       const struct allocation_site *site, uint64_t whole, const char *share_of)
 {
-	const struct allocation_site *site = sites->items;
 	struct brief_cost *cost = &brief->costs[brief->n_costs];
 
-	if (brief->n_costs == BRIEF_COSTS || !n_named || !site->bytes)
+	if (brief->n_costs == BRIEF_COSTS || !site || !site->bytes)
 		return;
 	*cost = (struct brief_cost){.kind = kind,
 				    .bytes = site->bytes,
@@ -214,7 +255,7 @@ static void add_memory(struct brief *brief, enum brief_cost_kind kind,
 				    .share_pct = percent(site->bytes, whole),
 				    .share_of = share_of};
 	brief->n_costs++;
-	set_line(brief, cost, site->frames, site->n_frames);
+	set_frame(brief, cost, blamed(site->frames, site->n_frames));
 }
 
 void torsh_brief_find_costs(struct brief *brief, const struct prepass *prepass)
@@ -241,8 +282,7 @@ void torsh_brief_find_costs(struct brief *brief, const struct prepass *prepass)
 		name_callers(brief);
 		name_inputs(brief, prepass);
 	}
-	add_memory(brief, COST_LEAK, &overview->leaks.found, overview->n_leaks,
-		   overview->leaks.bytes, "what leaked");
-	add_memory(brief, COST_PEAK, &overview->peak, overview->n_peak, overview->highest.bytes,
-		   "the peak");
+	add_memory(brief, COST_LEAK, torsh_brief_lost(brief), overview->leaks.bytes, "what leaked");
+	add_memory(brief, COST_PEAK, overview->n_peak ? overview->peak.items : NULL,
+		   overview->highest.bytes, "the peak");
 }

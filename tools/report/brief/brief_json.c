@@ -61,18 +61,21 @@ static void put_gain(struct json_writer *json, const char *name, double value)
 static void emit_hypothesis(struct json_writer *json, const struct brief *brief,
 			    const struct brief_hypothesis *hypothesis)
 {
-	const struct finding *finding = hypothesis->finding;
 	const struct allocation_site *site = hypothesis->site;
 	char *sentence = torsh_brief_sentence(brief, hypothesis);
 	char *place = torsh_brief_place(brief, hypothesis);
 
 	torsh_json_begin_object(json, NULL);
-	torsh_json_put_text(json, "rule", torsh_brief_rule(brief, hypothesis));
+	torsh_json_put_text(json, "rule", torsh_brief_rule(hypothesis));
 	torsh_json_put_text(json, "sentence", sentence);
 	torsh_json_put_text(json, "place", place);
 	torsh_json_put_text(json, "change", torsh_brief_change(hypothesis));
 	put_gain(json, "gain_pct", hypothesis->gain_pct);
-	torsh_json_put_text(json, "gain_of", finding ? finding->share_of : NULL);
+	torsh_json_put_text(json, "gain_of", hypothesis->share_of);
+	torsh_json_put_text(json, "figure",
+			    hypothesis->figure == N_FIGURES
+				    ? NULL
+				    : torsh_brief_figure_names[hypothesis->figure]);
 	put_gain(json, "speedup_at_most", hypothesis->speedup);
 	torsh_json_put_known(json, "gain_bytes", site, site ? site->bytes : 0);
 	torsh_json_put_text(json, "check", torsh_brief_check(hypothesis));
@@ -81,17 +84,28 @@ static void emit_hypothesis(struct json_writer *json, const struct brief *brief,
 	free(place);
 }
 
-static void emit_rules(struct json_writer *json, const char *name, const struct analysis *analysis,
+static void emit_rule(struct json_writer *json, const char *name, const char *reason)
+{
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "rule", name);
+	torsh_json_put_text(json, "reason", reason);
+	torsh_json_end_object(json);
+}
+
+static void emit_rules(struct json_writer *json, const char *name, const struct brief *brief,
 		       enum rule_state state)
 {
+	const struct analysis *analysis = &brief->overview->analysis;
+
 	torsh_json_begin_array(json, name);
 	for (enum rule rule = 0; rule < N_RULES; rule++) {
-		if (analysis->rules[rule].state != state)
-			continue;
-		torsh_json_begin_object(json, NULL);
-		torsh_json_put_text(json, "rule", torsh_rules[rule].name);
-		torsh_json_put_text(json, "reason", analysis->rules[rule].reason);
-		torsh_json_end_object(json);
+		if (analysis->rules[rule].state == state)
+			emit_rule(json, torsh_rules[rule].name, analysis->rules[rule].reason);
+	}
+	for (enum suspect_kind kind = 0; kind < N_SUSPECTS; kind++) {
+		if (torsh_brief_suspect_state(brief, kind) == state)
+			emit_rule(json, torsh_suspects[kind].name,
+				  brief->suspects.items[kind].reason);
 	}
 	torsh_json_end_array(json);
 }
@@ -113,8 +127,8 @@ void torsh_brief_json(FILE *out, const struct brief *brief)
 	for (size_t i = 0; i < brief->n_hypotheses; i++)
 		emit_hypothesis(&json, brief, &brief->hypotheses[i]);
 	torsh_json_end_array(&json);
-	emit_rules(&json, "ruled_out", &overview->analysis, RULE_CLEAR);
-	emit_rules(&json, "not_judged", &overview->analysis, RULE_NOT_EVALUATED);
+	emit_rules(&json, "ruled_out", brief, RULE_CLEAR);
+	emit_rules(&json, "not_judged", brief, RULE_NOT_EVALUATED);
 	torsh_parts_emit_events(&json, overview->processes, overview->n_processes);
 	torsh_parts_emit_recording(&json, overview->recording);
 	torsh_json_end_object(&json);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A brief as Markdown. */
-#include "tools/report/brief/brief.h"
+#include "tools/report/brief/claims.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -178,12 +178,11 @@ static void print_gain(FILE *out, const struct brief_hypothesis *hypothesis)
 		fputs("   Gain: not known\n", out);
 	else if (!isnan(hypothesis->speedup))
 		fprintf(out, "   Gain: at most %s of %s, %.2f times as fast\n",
-			torsh_size_percent(hypothesis->gain_pct, 100, share),
-			hypothesis->finding->share_of, hypothesis->speedup);
+			torsh_size_percent(hypothesis->gain_pct, 100, share), hypothesis->share_of,
+			hypothesis->speedup);
 	else
 		fprintf(out, "   Gain: at most %s of %s\n",
-			torsh_size_percent(hypothesis->gain_pct, 100, share),
-			hypothesis->finding->share_of);
+			torsh_size_percent(hypothesis->gain_pct, 100, share), hypothesis->share_of);
 }
 
 static void print_hypothesis(FILE *out, const struct brief *brief,
@@ -193,8 +192,8 @@ static void print_hypothesis(FILE *out, const struct brief *brief,
 	char *place = torsh_brief_place(brief, hypothesis);
 	const char *check = torsh_brief_check(hypothesis);
 
-	fprintf(out, "**%s**: %.*s%s%.*s%s\n", torsh_brief_rule(brief, hypothesis), 2 * TEXT_MAX,
-		sentence, place ? " At `" : "", TEXT_MAX, place ? place : "", place ? "`." : "");
+	fprintf(out, "**%s**: %.*s%s%.*s%s\n", torsh_brief_rule(hypothesis), 2 * TEXT_MAX, sentence,
+		place ? " At `" : "", TEXT_MAX, place ? place : "", place ? "`." : "");
 	fprintf(out, "   Change: %s\n", torsh_brief_change(hypothesis));
 	print_gain(out, hypothesis);
 	if (check)
@@ -224,18 +223,36 @@ static char *hypotheses_text(const struct brief *brief, size_t n)
 	return text;
 }
 
+static char *claims_text(const struct brief *brief, size_t n)
+{
+	char *text = NULL;
+	size_t n_text;
+	FILE *out = torsh_need(open_memstream(&text, &n_text));
+
+	torsh_claims_write(out, brief, n);
+	if (fclose(out))
+		torsh_die("out of memory");
+	return text;
+}
+
 /* ---- what was ruled out, and how to check ---------------------------------------------------- */
 
-static void list_rules(FILE *out, const struct analysis *analysis, enum rule_state state,
+static void list_rules(FILE *out, const struct brief *brief, enum rule_state state,
 		       const char *heading)
 {
+	const struct analysis *analysis = &brief->overview->analysis;
 	size_t n = 0;
 
-	for (enum rule rule = 0; rule < N_RULES; rule++) {
-		if (analysis->rules[rule].state != state)
+	for (size_t i = 0; i < N_SUSPECTS + N_RULES; i++) {
+		bool is_rule = i >= N_SUSPECTS;
+		size_t rule = is_rule ? i - N_SUSPECTS : i;
+
+		if ((is_rule ? analysis->rules[rule].state
+			     : torsh_brief_suspect_state(brief, rule)) != state)
 			continue;
 		if (n < RULES_LISTED)
-			fprintf(out, "%s%s", n ? ", " : heading, torsh_rules[rule].name);
+			fprintf(out, "%s%s", n ? ", " : heading,
+				is_rule ? torsh_rules[rule].name : torsh_suspects[rule].name);
 		n++;
 	}
 	if (n > RULES_LISTED)
@@ -245,11 +262,9 @@ static void list_rules(FILE *out, const struct analysis *analysis, enum rule_sta
 
 static void print_ruled_out(FILE *out, const struct brief *brief)
 {
-	const struct analysis *analysis = &brief->overview->analysis;
-
 	fputs("\n## Ruled out\n\n", out);
-	list_rules(out, analysis, RULE_CLEAR, "Below their limits: ");
-	list_rules(out, analysis, RULE_NOT_EVALUATED,
+	list_rules(out, brief, RULE_CLEAR, "Below their limits: ");
+	list_rules(out, brief, RULE_NOT_EVALUATED,
 		   "Not judged, as the recording lacks what they need (`torsh report -v`): ");
 }
 
@@ -260,6 +275,7 @@ static void print_commands(FILE *out, const struct brief *brief)
 
 	fputs("\n## Check a change\n\n```\n", out);
 	fprintf(out, "torsh run -o AFTER -- %s\n", command ? command : "PROGRAM ARGUMENTS");
+	fprintf(out, "torsh validate %.*s AFTER --brief BRIEF\n", TEXT_MAX, path);
 	fprintf(out, "torsh diff %.*s AFTER\n", TEXT_MAX, path);
 	fputs(brief->steps.n ? "torsh steps AFTER\n" : "torsh report AFTER\n", out);
 	fputs("```\n", out);
@@ -268,7 +284,7 @@ static void print_commands(FILE *out, const struct brief *brief)
 
 void torsh_brief_text(FILE *out, const struct brief *brief)
 {
-	char *before = NULL, *after = NULL, *hypotheses = NULL;
+	char *before = NULL, *after = NULL, *hypotheses = NULL, *claims = NULL;
 	size_t n_before, n_after, n = brief->n_hypotheses;
 	FILE *part = torsh_need(open_memstream(&before, &n_before));
 
@@ -289,10 +305,13 @@ void torsh_brief_text(FILE *out, const struct brief *brief)
 		torsh_die("out of memory");
 	do {
 		free(hypotheses);
+		free(claims);
 		hypotheses = hypotheses_text(brief, n);
-	} while (n_before + strlen(hypotheses) + n_after > BRIEF_BYTES_MAX && n--);
-	fprintf(out, "%s%s%s", before, hypotheses, after);
+		claims = claims_text(brief, n);
+	} while (n_before + strlen(hypotheses) + n_after + strlen(claims) > BRIEF_BYTES_MAX && n--);
+	fprintf(out, "%s%s%s%s", before, hypotheses, after, claims);
 	free(before);
 	free(hypotheses);
+	free(claims);
 	free(after);
 }

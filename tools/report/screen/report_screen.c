@@ -14,6 +14,7 @@
 #include "tools/report/screen/screen_leaks.h"
 #include "tools/report/screen/screen_line.h"
 #include "tools/report/screen/screen_memory.h"
+#include "tools/report/screen/screen_path.h"
 #include "tools/report/screen/screen_processes.h"
 #include "tools/report/screen/screen_stacks.h"
 #include "tools/report/screen/screen_time.h"
@@ -140,6 +141,13 @@ static void print_next(const struct overview *overview, const struct prepass *pr
 	free(path);
 }
 
+static void print_time(const struct screen_time *time, const struct overview *overview,
+		       const struct prepass *prepass)
+{
+	torsh_screen_time(time, overview, prepass);
+	torsh_screen_path(overview);
+}
+
 void torsh_screen_print(const struct overview *overview, const struct prepass *prepass)
 {
 	struct screen_processes processes;
@@ -157,7 +165,7 @@ void torsh_screen_print(const struct overview *overview, const struct prepass *p
 	torsh_screen_processes_main(&processes, time.steps.n);
 	torsh_screen_memory(overview, main);
 	if (prepass)
-		torsh_screen_time(&time, overview, prepass);
+		print_time(&time, overview, prepass);
 	else
 		puts("\nLeft out: time, devices and findings (--no-timeline)");
 	torsh_screen_devices(&overview->devices, overview->symbols);

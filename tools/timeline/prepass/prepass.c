@@ -44,6 +44,9 @@ static void see_begin(void *context, struct span *span)
 	struct prepass_process *of = find(prepass, span->process, span->start_ns);
 
 	of->n_operators += span->kind == SPAN_OPERATOR;
+	/* A damaged file may name any thread. */
+	if (span->kind == SPAN_OPERATOR && span->thread < span->process->n_threads)
+		torsh_process_counts_operator(&of->counts, span->thread);
 	of->n_modules += span->is_module;
 	of->n_ranges += span->kind == SPAN_RANGE && !span->is_module;
 	prepass->has_inputs = prepass->has_inputs || span->inputs;
@@ -72,6 +75,7 @@ static void see_event(void *context, const struct recorded_process *process,
 	if (torsh_timeline_is_background(&event->event)) {
 		torsh_process_attributes_add(&item_of(context, process)->facts, process,
 					     &event->event);
+		torsh_process_counts_take(&item_of(context, process)->counts, process, event);
 		return;
 	}
 	of = find(context, process, event->at_ns);
@@ -96,6 +100,7 @@ void torsh_prepass_make(struct prepass *prepass, const struct recording *recordi
 		prepass->items[i].finder = torsh_step_finder_create();
 		prepass->items[i].passes = torsh_pass_finder_create();
 		torsh_device_work_create(&prepass->items[i].work);
+		torsh_process_counts_create(&prepass->items[i].counts);
 	}
 	rc = torsh_spans_visit(recording, processes, n_processes, NULL, prepass->unnested, &visitor,
 			       prepass, &prepass->counts);
@@ -169,6 +174,7 @@ void torsh_prepass_free(struct prepass *prepass)
 		torsh_steps_free(&prepass->items[i].steps);
 		torsh_device_work_destroy(&prepass->items[i].work);
 		torsh_device_list_free(&prepass->items[i].devices);
+		torsh_process_counts_free(&prepass->items[i].counts);
 	}
 	free(prepass->items);
 	torsh_unnested_spans_destroy(prepass->unnested);

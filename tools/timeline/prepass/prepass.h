@@ -6,6 +6,7 @@
 #ifndef TORSH_TIMELINE_PREPASS_PREPASS_H
 #define TORSH_TIMELINE_PREPASS_PREPASS_H
 
+#include "tools/timeline/counts/cpu_counts.h"
 #include "tools/timeline/device/device_activity.h"
 #include "tools/timeline/device/device_list.h"
 #include "tools/timeline/device/device_work.h"
@@ -27,6 +28,7 @@ struct prepass_process {
 	struct device_work work;
 	struct device_list devices;
 	struct process_attributes facts;
+	struct process_counts counts;
 };
 
 struct prepass {

@@ -46,6 +46,8 @@ struct heap_producer {
 	struct live_block old; /* while is_reallocating */
 	uint64_t allocs, alloc_bytes, frees;
 	uint32_t n_edges_passed; /* value of the process state at its latest event */
+	uint32_t n_edges_counted; /* likewise, at its latest counts of the CPU */
+	bool are_counts_paused; /* these were left out */
 	const struct scope *scope; /* the thread's current scope; NULL: none */
 };
 

@@ -9,8 +9,12 @@
 
 static void set_paused(struct target *target, bool is_paused)
 {
-	atomic_store_explicit(&target->view.header->is_paused, (uint32_t)is_paused,
-			      memory_order_relaxed);
+	uint32_t word = !is_paused;
+
+	/* A process that rests is left alone. */
+	atomic_compare_exchange_strong_explicit(&target->view.header->is_paused, &word,
+						(uint32_t)is_paused, memory_order_relaxed,
+						memory_order_relaxed);
 }
 
 static void set_all_paused(struct target *const *targets, uint32_t n_targets, bool is_paused)

@@ -12,7 +12,6 @@
 #include "tools/writer/fold/process_timeline.h"
 
 #define SERIES_STEP_NS 1000000u
-#define NOTE_MAX 1024u
 
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock, struct program_tables *tables,
@@ -31,6 +30,7 @@ void torsh_process_state_create(struct process_state *state, const struct channe
 	torsh_process_code_create(&state->code, view, &tables->code, process);
 	torsh_heap_create(&state->heap, start);
 	torsh_mappings_create(&state->mappings);
+	torsh_key_index_create(&state->threads_by_tid);
 	torsh_series_start(&state->series, start, torsh_clock_stamps_of_ns(clock, SERIES_STEP_NS));
 	state->resident.due_stamp = RESIDENT_PEAK_NONE;
 	state->next_due_stamp = state->series.next_stamp;
@@ -67,9 +67,11 @@ void torsh_process_state_destroy(struct process_state *state)
 	torsh_tensor_reads_free(&state->reads);
 	torsh_thread_waits_free(&state->waits);
 	torsh_library_calls_free(&state->library_calls);
+	torsh_tasks_destroy(&state->tasks);
 	torsh_device_sum_destroy(&state->devices);
 	for (uint32_t i = 0; i < state->n_notes; i++)
 		free(state->notes[i]);
+	torsh_key_index_destroy(&state->threads_by_tid);
 	free(state->threads);
 	free(state->forks);
 	free(state->pause_edges);
@@ -86,7 +88,7 @@ void torsh_process_state_join(struct process_state *state)
 
 void torsh_process_state_note(struct process_state *state, const char *format, ...)
 {
-	char text[NOTE_MAX];
+	char text[PROCESS_STATE_NOTE_BYTES];
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -100,6 +102,21 @@ void torsh_process_state_note(struct process_state *state, const char *format, .
 		state->notes[state->n_notes++] = torsh_memory_text(text);
 	else
 		state->losses[WRITER_LOSS_notes_unkept]++;
+}
+
+bool torsh_process_state_forget_note(struct process_state *state, const char *beginning)
+{
+	uint32_t i = 0;
+
+	while (i < state->n_notes && strncmp(state->notes[i], beginning, strlen(beginning)) != 0)
+		i++;
+	if (i == state->n_notes)
+		return false;
+	free(state->notes[i]);
+	state->n_notes--;
+	memmove(&state->notes[i], &state->notes[i + 1],
+		(state->n_notes - i) * sizeof(*state->notes));
+	return true;
 }
 
 void torsh_process_state_add_pause_edge(struct process_state *state, uint64_t stamp)
@@ -116,6 +133,7 @@ uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t ti
 {
 	uint32_t number = state->n_threads++;
 	struct folded_thread *thread;
+	struct key_slot *slot;
 
 	state->threads = torsh_array_reserve(state->threads, number, &state->thread_capacity,
 					     sizeof(*thread));
@@ -129,7 +147,21 @@ uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t ti
 	};
 	for (uint32_t i = 0; i + 1 < sizeof(thread->name) && name[i]; i++)
 		thread->name[i] = name[i] >= ' ' && name[i] < 0x7f ? name[i] : '?';
+	if (!tid || is_interrupt)
+		return number;
+	slot = torsh_key_index_find(&state->threads_by_tid, tid);
+	if (slot->key)
+		slot->number = number;
+	else
+		torsh_key_index_fill(&state->threads_by_tid, slot, tid, number);
 	return number;
+}
+
+uint32_t torsh_process_state_thread(const struct process_state *state, uint32_t tid)
+{
+	const struct key_slot *slot = torsh_key_index_find(&state->threads_by_tid, tid);
+
+	return tid && slot->key ? slot->number : UINT32_MAX;
 }
 
 static void fold_cold(struct process_state *state, const struct event *event, uint32_t stack)
@@ -322,6 +354,8 @@ take_pause(struct process_state *state, struct ring_consumer *consumer, uint32_t
 	if (event->entry == ALLOC_REALLOC)
 		torsh_heap_end_unknown(&state->heap, &consumer->heap);
 	torsh_heap_forget(&state->heap, stamp, event->address);
+	if (state->tasks.has_blocks)
+		torsh_tasks_free(&state->tasks, event->address);
 	return false;
 }
 
@@ -337,6 +371,35 @@ static inline void fold_alloc(struct process_state *state, struct ring_consumer 
 				 .site = event->stack_or_site,
 				 .is_realloc = event->entry == ALLOC_REALLOC,
 			 });
+}
+
+/* What an event of the heap changes for tasks. */
+static void fold_tasks(struct process_state *state, struct ring_consumer *consumer,
+		       const struct consumed_event *event)
+{
+	const struct sampling *sampling = &state->heap.sampling;
+	struct tasks *tasks = &state->tasks;
+
+	switch (event->id) {
+	case EVENT_ALLOC:
+		torsh_tasks_alloc(tasks, &consumer->task, event->address,
+				  sampling->rate
+					  ? (uint64_t)torsh_sampling_bytes(sampling, event->size)
+					  : event->size);
+		break;
+	case EVENT_FREE:
+		torsh_tasks_free(tasks, event->address);
+		break;
+	case EVENT_REALLOC_BEGIN:
+		torsh_tasks_resize(tasks, &consumer->task, event->address);
+		break;
+	case EVENT_REALLOC_FAILED:
+	case EVENT_REALLOC_UNSAMPLED:
+		torsh_tasks_not_resized(tasks, &consumer->task, event->id == EVENT_REALLOC_FAILED);
+		break;
+	default:
+		break;
+	}
 }
 
 static __attribute__((noinline)) void fold_any(struct process_state *state,
@@ -357,6 +420,8 @@ static __attribute__((noinline)) void fold_any(struct process_state *state,
 		keep_event(state, consumer, i, stamp);
 	else if (state->columns_failed)
 		state->losses[WRITER_LOSS_events_unkept]++;
+	if (state->tasks.has_blocks)
+		fold_tasks(state, consumer, event);
 	switch (event->id) {
 	case EVENT_ALLOC:
 		fold_alloc(state, consumer, event, stamp);
@@ -392,7 +457,7 @@ static inline bool is_plain(const struct process_state *state, uint64_t stamp)
 {
 	return stamp >= state->last_stamp && stamp < state->next_due_stamp &&
 	       stamp < state->next_pause_edge && !state->n_edges_passed && !state->columns &&
-	       !state->columns_failed;
+	       !state->columns_failed && !state->tasks.has_blocks;
 }
 
 /* The common path has few branches and needs few registers; fold_any does the same for all. */
@@ -427,6 +492,7 @@ void torsh_process_state_end_consumer(struct process_state *state, struct ring_c
 	struct folded_thread *thread = &state->threads[consumer->thread];
 
 	torsh_heap_realloc_failed(&state->heap, &consumer->heap, state->last_stamp);
+	torsh_tasks_end_thread(&state->tasks, &consumer->task);
 	torsh_scopes_end(&state->scopes, consumer->heap.number);
 	consumer->heap.scope = NULL;
 	thread->is_changed = true;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tools/base/containers/key_index.h"
 #include "tools/store/events_columns.h"
 #include "tools/store/timeline_columns.h"
 #include "tools/writer/fold/heap_state.h"
@@ -25,11 +26,13 @@
 #include "tools/writer/fold/calls/library_calls.h"
 #include "tools/writer/fold/tables/series.h"
 #include "tools/writer/fold/tables/tensor_reads.h"
+#include "tools/writer/fold/tasks/tasks.h"
 #include "tools/writer/fold/calls/thread_waits.h"
 #include "tools/writer/input/clock_conversion.h"
 #include "tools/writer/input/ring_consumer.h"
 
 #define PROCESS_STATE_NOTES_MAX 64u
+#define PROCESS_STATE_NOTE_BYTES 1024u /* what is longer is cut */
 
 /*
  * One use of a slot: a thread, or the signal handlers that interrupt its hooks. The number in
@@ -94,6 +97,7 @@ struct process_state {
 	struct folded_thread *threads;
 	uint32_t n_threads;
 	size_t thread_capacity;
+	struct key_index threads_by_tid; /* that began last; without interrupts */
 	struct folded_fork *forks;
 	uint32_t n_forks;
 	size_t fork_capacity;
@@ -137,6 +141,7 @@ struct process_state {
 	struct tensor_reads reads;
 	struct thread_waits waits;
 	struct library_calls library_calls;
+	struct tasks tasks;
 	struct folded_out_of_memory out_of_memory; /* the latest one */
 	bool has_refusals; /* of the driver: noted once */
 	bool is_out_of_memory; /* nothing is folded until torsh_out_of_memory_keep has cleared it */
@@ -191,12 +196,18 @@ void torsh_process_state_join(struct process_state *state);
 void torsh_process_state_note(struct process_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Remove the first sentence with that beginning. Returns false if there is none. */
+bool torsh_process_state_forget_note(struct process_state *state, const char *beginning);
+
 /* Begin a pause at this stamp, or end the current one. Stamps of edges never decrease. */
 void torsh_process_state_add_pause_edge(struct process_state *state, uint64_t stamp);
 
 /* Add a thread; none of its events is before that stamp. Returns its number, which is unique. */
 uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t tid, const char *name,
 					bool is_interrupt, uint64_t stamp);
+
+/* Returns the thread with that tid that was added last, without interrupts; UINT32_MAX: none. */
+uint32_t torsh_process_state_thread(const struct process_state *state, uint32_t tid);
 
 /* Fold the ring consumer's event number i. */
 void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,

@@ -56,6 +56,8 @@ static bool is_with_stack(const struct event *event)
 	case EVENT_PYTHON_GC:
 	case EVENT_LIBRARY_CALL:
 		return true;
+	case EVENT_POOL:
+		return event->pool.what == POOL_REGION || event->pool.what == POOL_BEGINS;
 	case EVENT_THREAD_WAIT:
 		return !event->thread_wait.tid;
 	default:
@@ -179,6 +181,7 @@ static bool is_definition(uint32_t id)
 	case EVENT_COUNTER_METRIC:
 	case EVENT_FACT:
 	case EVENT_CPU_SAMPLER:
+	case EVENT_CPU_COUNTER_MODE:
 		return true;
 	default:
 		return false;
@@ -255,6 +258,24 @@ static bool is_left_out(struct process_state *state, const struct event *event)
 	return torsh_paused_events_take(&state->paused, event, state->n_edges_passed & 1);
 }
 
+/*
+ * Returns true if counts are of time in a pause, or may be: one began or ended since the thread's
+ * previous counts. What the hardware counted has the same time as the counts before it.
+ */
+static bool has_paused_counts(const struct process_state *state, struct heap_producer *producer,
+			      const struct event *event)
+{
+	if (event->id == EVENT_CPU_HARDWARE_COUNTS)
+		return producer->are_counts_paused;
+	if (event->id != EVENT_CPU_COUNTS)
+		return false;
+	producer->are_counts_paused =
+		!event->cpu_counts.is_base &&
+		(producer->n_edges_counted != state->n_edges_passed || state->n_edges_passed & 1);
+	producer->n_edges_counted = state->n_edges_passed;
+	return producer->are_counts_paused;
+}
+
 /* Returns true if the event changes device memory. */
 static bool is_device_change(uint32_t id)
 {
@@ -265,24 +286,28 @@ static bool is_device_change(uint32_t id)
 /* ---- waits ----------------------------------------------------------------------------------- */
 
 /* The thread with that tid that began last; the sender where there is none. */
-static uint32_t thread_with(const struct process_state *state, uint32_t tid, uint32_t sender)
+static uint32_t thread_with(const struct process_state *state, uint32_t tid, uint32_t sender,
+			    uint32_t otherwise)
 {
+	uint32_t found;
+
 	if (!tid || state->threads[sender].tid == tid)
 		return sender;
-	for (uint32_t i = state->n_threads; i-- > 0;) {
-		if (state->threads[i].tid == tid && !state->threads[i].is_interrupt)
-			return i;
-	}
-	return sender;
+	found = torsh_process_state_thread(state, tid);
+	return found == UINT32_MAX ? otherwise : found;
 }
 
 static void take_wait(struct process_state *state, const struct ring_consumer *consumer,
 		      struct timeline_event *row)
 {
-	const struct event_thread_wait *wait = &row->event.thread_wait;
+	struct event_thread_wait *wait = &row->event.thread_wait;
 	const struct scope *scope = consumer->heap.scope;
 
-	row->thread = thread_with(state, wait->tid, consumer->thread);
+	row->thread = thread_with(state, wait->tid, consumer->thread, consumer->thread);
+	if (wait->waker)
+		wait->waker = thread_with(state, wait->waker, consumer->thread, UINT32_MAX) + 1;
+	if (row->thread == consumer->thread)
+		torsh_tasks_wait(&state->tasks, &consumer->task, wait->duration_ns);
 	torsh_thread_waits_take(&state->waits,
 				(struct thread_wait_key){
 					.thread = row->thread,
@@ -291,6 +316,28 @@ static void take_wait(struct process_state *state, const struct ring_consumer *c
 					.operator= wait->tid || !scope ? 0 : scope->operator,
 				},
 				wait->duration_ns, row->thread != consumer->thread);
+}
+
+/* ---- requests and tasks ---------------------------------------------------------------------- */
+
+static bool is_of_task(uint32_t id)
+{
+	return id == EVENT_TASK || id == EVENT_TASK_TURN || id == EVENT_TASK_END;
+}
+
+/* Folded; the timeline has the requests' ranges. */
+static void take_task(struct process_state *state, struct ring_consumer *consumer,
+		      struct timeline_event *row)
+{
+	struct event *event = &row->event;
+
+	translate_fields(state, event);
+	if (event->id == EVENT_TASK)
+		torsh_tasks_begin(&state->tasks, &event->task, row->at_ns);
+	else if (event->id == EVENT_TASK_TURN)
+		torsh_tasks_turn(&state->tasks, &consumer->task, &event->task_turn, row->at_ns);
+	else
+		torsh_tasks_end(&state->tasks, event->task_end.number, row->at_ns);
 }
 
 void torsh_process_timeline_keep(struct process_state *state, struct ring_consumer *consumer,
@@ -309,21 +356,29 @@ void torsh_process_timeline_keep(struct process_state *state, struct ring_consum
 		translate_fields(state, &row.event);
 		torsh_tensor_reads_take(&state->reads, &row.event.op_read, stamp,
 					state->steps.current);
+		/* Inner operators read what the outer one reads: half of a recording. */
+		if (torsh_scopes_is_outermost(&state->scopes, consumer->heap.number))
+			add_row(state, &row);
+		return;
+	}
+	if (is_of_task(event->id)) {
+		take_task(state, consumer, &row);
 		return;
 	}
 	if (event->id == EVENT_WAITS_SHORTER) {
-		torsh_thread_waits_shorter(
-			&state->waits,
-			thread_with(state, cold->waits_shorter.tid, consumer->thread),
-			cold->waits_shorter.kind, cold->waits_shorter.n,
-			cold->waits_shorter.total_ns);
+		torsh_thread_waits_shorter(&state->waits,
+					   thread_with(state, cold->waits_shorter.tid,
+						       consumer->thread, consumer->thread),
+					   cold->waits_shorter.kind, cold->waits_shorter.n,
+					   cold->waits_shorter.total_ns);
 		return;
 	}
 	/* Agents never send these. */
 	if (event->id == EVENT_HEAP_MARK)
 		return;
 	translate_fields(state, &row.event);
-	if (state->n_pause_edges && is_left_out(state, &row.event))
+	if (state->n_pause_edges && (has_paused_counts(state, &consumer->heap, &row.event) ||
+				     is_left_out(state, &row.event)))
 		return;
 	if (is_device_change(event->id)) {
 		state->has_device_memory = true;

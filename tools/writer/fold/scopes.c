@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/scopes.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 struct nest {
 	struct nested {
 		uint32_t label, record;
+		uint32_t scope; /* of an operator: enum op_scope */
 	} * items;
 	uint32_t depth, n_deeper;
 	size_t capacity;
@@ -50,7 +50,7 @@ void torsh_scopes_end(struct scopes *scopes, uint32_t slot)
 	scopes->stacks[slot] = NULL;
 }
 
-static void push(struct scopes *scopes, struct nest *nest, uint32_t label, uint32_t record)
+static void push(struct scopes *scopes, struct nest *nest, struct nested nested)
 {
 	if (nest->depth == DEPTH_MAX) {
 		nest->n_deeper++;
@@ -59,7 +59,7 @@ static void push(struct scopes *scopes, struct nest *nest, uint32_t label, uint3
 	}
 	nest->items = torsh_array_reserve(nest->items, nest->depth, &nest->capacity,
 					  sizeof(*nest->items));
-	nest->items[nest->depth++] = (struct nested){.label = label, .record = record};
+	nest->items[nest->depth++] = nested;
 }
 
 static uint32_t top(const struct nest *nest)
@@ -121,14 +121,31 @@ const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot,
 	if (!own)
 		own = scopes->stacks[slot] = torsh_memory_new(1, sizeof(*own));
 	if (event->id == EVENT_OP_BEGIN)
-		push(scopes, &own->operators, event->op_begin.name, event->op_begin.record);
+		push(scopes, &own->operators,
+		     (struct nested){.label = event->op_begin.name,
+				     .record = event->op_begin.record,
+				     .scope = event->op_begin.scope});
 	else if (event->id == EVENT_OP_END)
 		end_operator(scopes, own, event->op_end.record);
 	else if (event->id == EVENT_RANGE_PUSH && event->range_push.source == RANGE_BY_MODULE)
-		push(scopes, &own->modules, event->range_push.name, 0);
+		push(scopes, &own->modules, (struct nested){.label = event->range_push.name});
 	else if (event->id == EVENT_RANGE_POP && event->range_pop.source == RANGE_BY_MODULE)
 		pop(&own->modules);
 	own->scope.operator= top(&own->operators);
 	own->scope.module = top(&own->modules);
 	return &own->scope;
+}
+
+bool torsh_scopes_is_outermost(const struct scopes *scopes, uint32_t slot)
+{
+	const struct nest *operators =
+		slot < scopes->n && scopes->stacks[slot] ? &scopes->stacks[slot]->operators : NULL;
+
+	for (uint32_t i = operators ? operators->depth : 0; i-- > 0;) {
+		if (operators->items[i].scope == OP_BACKWARD)
+			return true;
+		if (operators->items[i].scope != OP_USER)
+			return false;
+	}
+	return !operators || !operators->n_deeper;
 }

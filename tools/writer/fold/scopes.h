@@ -6,6 +6,7 @@
 #ifndef TORSH_WRITER_FOLD_SCOPES_H
 #define TORSH_WRITER_FOLD_SCOPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/wire/channel.h"
@@ -40,5 +41,11 @@ void torsh_scopes_end(struct scopes *scopes, uint32_t slot);
  */
 const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot,
 				      const struct event *event);
+
+/*
+ * Whether an operator that begins now on the slot's thread is within no other one but autograd's
+ * scope around a backward one, and scopes of the program.
+ */
+bool torsh_scopes_is_outermost(const struct scopes *scopes, uint32_t slot);
 
 #endif

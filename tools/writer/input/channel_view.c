@@ -260,6 +260,33 @@ void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, bool 
 		  (off_t)(torsh_view_ring_bytes(view, is_large) - n_kept));
 }
 
+void torsh_view_let_rest(const struct channel_view *view)
+{
+	atomic_store_explicit(&view->header->is_paused, CHANNEL_ENDED, memory_order_relaxed);
+	atomic_store_explicit(&view->header->heap_is_off, CHANNEL_ENDED, memory_order_relaxed);
+}
+
+bool torsh_view_rests(const struct channel_view *view)
+{
+	return atomic_load_explicit(&view->header->is_paused, memory_order_relaxed) ==
+	       CHANNEL_ENDED;
+}
+
+void torsh_view_leave(const struct channel_view *view)
+{
+	if (torsh_view_rests(view)) {
+		off_t from = (off_t)view->rings_offset;
+		struct stat status;
+
+		if (!fstat(view->fd, &status))
+			fallocate(view->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
+				  status.st_size - from);
+	}
+	/* Pairs with the acquire in is_writer_there of the agent. */
+	atomic_store_explicit(&view->header->writer_state, CHANNEL_WRITER_CLOSED,
+			      memory_order_release);
+}
+
 void torsh_view_attach(const struct channel_view *view)
 {
 	struct channel_header *header = view->header;

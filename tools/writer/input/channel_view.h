@@ -73,6 +73,18 @@ static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, bo
 void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, bool is_large,
 			   uint32_t n_kept);
 
+/* Whether torsh_view_let_rest was called. */
+bool torsh_view_rests(const struct channel_view *view);
+
+/* Tell the process that nothing is recorded any more, and that it can be armed again. */
+void torsh_view_let_rest(const struct channel_view *view);
+
+/*
+ * The writer of a process that rests is done with its channel: release the memory of all rings, and
+ * let the process use it for another writer.
+ */
+void torsh_view_leave(const struct channel_view *view);
+
 /*
  * Set writer_state to show the target that the writer is there, and wake the target if it waits for
  * that.

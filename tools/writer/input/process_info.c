@@ -357,14 +357,13 @@ uint32_t torsh_process_runnable(pid_t pid)
 	return n;
 }
 
-uint64_t torsh_process_cpu_wait(pid_t pid, uint32_t *n_threads)
+struct process_cpu torsh_process_cpu(pid_t pid)
 {
+	struct process_cpu cpu = {0};
 	char path[64];
 	struct dirent *entry;
-	uint64_t sum = 0;
 	DIR *tasks;
 
-	*n_threads = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	tasks = opendir(path);
 	while (tasks && (entry = readdir(tasks))) {
@@ -378,13 +377,16 @@ uint64_t torsh_process_cpu_wait(pid_t pid, uint32_t *n_threads)
 		file = fopen(path, "re");
 		if (!file)
 			continue;
-		if (fscanf(file, "%llu %llu", &ran_ns, &waited_ns) == 2 && ++*n_threads)
-			sum += waited_ns;
+		if (fscanf(file, "%llu %llu", &ran_ns, &waited_ns) == 2) {
+			cpu.n_threads++;
+			cpu.ran_ns += ran_ns;
+			cpu.waited_ns += waited_ns;
+		}
 		fclose(file);
 	}
 	if (tasks)
 		closedir(tasks);
-	return *n_threads ? sum + 1 : 0;
+	return cpu;
 }
 
 /* Returns the last number in a zombie's stat. */

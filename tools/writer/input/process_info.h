@@ -76,11 +76,14 @@ int torsh_process_read_counts(int stat_fd, struct process_counts *counts);
 /* Number of its threads that run or wait for a CPU; 0 if they cannot be read. */
 uint32_t torsh_process_runnable(pid_t pid);
 
-/*
- * Returns for how many ns the process's threads waited for a CPU so far, and 1; 0: unknown.
- * *n_threads: how many were read.
- */
-uint64_t torsh_process_cpu_wait(pid_t pid, uint32_t *n_threads);
+/* Sums over the threads of a process that are alive, of their lives until now. */
+struct process_cpu {
+	uint32_t n_threads; /* that were read; 0: unknown */
+	uint64_t ran_ns, waited_ns; /* they ran; they were runnable and did not run */
+};
+
+/* Returns it by /proc/PID/task/TID/schedstat. */
+struct process_cpu torsh_process_cpu(pid_t pid);
 
 /* Number of seccomp filters of the process with that status file; 0 if it cannot be read. */
 uint64_t torsh_process_filters(int status_fd);

@@ -40,6 +40,7 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
 	consumer->bound = consumer->busy_head = consumer->busy_since_ns = 0;
 	consumer->n_decoded = consumer->n_bytes = 0;
 	consumer->heap = (struct heap_producer){0};
+	consumer->task = (struct task_thread){0};
 	consumer->ring_end = CHANNEL_NOT_LARGE;
 	consumer->n_large = 0;
 	consumer->is_large = consumer->is_closed = false;
@@ -65,6 +66,20 @@ void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *
 bool torsh_ring_consumer_is_kept(const struct ring_consumer *consumer)
 {
 	return consumer->capacity <= KEPT_BYTES;
+}
+
+void torsh_ring_consumer_release(struct ring_consumer *consumer)
+{
+	uint8_t *smaller;
+
+	if (consumer->begin < consumer->end || torsh_ring_consumer_is_kept(consumer))
+		return;
+	smaller = realloc(consumer->bytes, FIRST_BYTES);
+	if (!smaller)
+		return;
+	consumer->bytes = smaller;
+	consumer->capacity = FIRST_BYTES;
+	consumer->begin = consumer->end = 0;
 }
 
 void torsh_ring_consumer_destroy(struct ring_consumer *consumer)

@@ -17,6 +17,7 @@
 #include "tools/writer/fold/heap_state.h"
 #include "tools/writer/fold/program/process_code.h"
 #include "tools/writer/fold/program/stack_table.h"
+#include "tools/writer/fold/tasks/tasks.h"
 
 #define RING_CONSUMER_EVENTS 256u /* decoded ahead */
 
@@ -87,6 +88,7 @@ struct ring_consumer {
 	uint64_t n_decoded;
 	uint64_t n_bytes; /* consumed from the ring */
 	struct heap_producer heap;
+	struct task_thread task; /* what its thread works for */
 	/* bytes from this position on are in the large ring; CHANNEL_NOT_LARGE: none */
 	uint64_t ring_end;
 	/* size of the large ring while the small one is read; 0: there is none */
@@ -103,6 +105,9 @@ struct ring_consumer {
  * torsh_ring_consumer_destroy.
  */
 struct ring_consumer *torsh_ring_consumer_create(void);
+
+/* Its process waits: free a large buffer that holds nothing. */
+void torsh_ring_consumer_release(struct ring_consumer *consumer);
 
 /* Free the ring consumer. */
 void torsh_ring_consumer_destroy(struct ring_consumer *consumer);

@@ -162,6 +162,7 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 		target->watch_every_ns = WATCH_OFTEN_NS;
 	}
 	torsh_target_count_filters(target, &status, harmless_filters);
-	torsh_process_usage_sample(&target->usage, target->pid, target->stat_fd, &status, now_ns);
+	torsh_process_usage_sample(&target->usage, target->pid, target->stat_fd, &status, now_ns,
+				   stamp);
 	return now_ns + target->watch_every_ns;
 }

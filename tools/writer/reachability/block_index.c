@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/reachability/block_index.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"
@@ -10,8 +11,11 @@
 #define GIGABYTE_BITS 30
 #define PART_BITS 8 /* few blocks begin in a part: they share a cache line or two */
 #define N_GIGABYTES (1u << (ADDRESS_BITS - GIGABYTE_BITS))
-#define DIGIT_BITS 12
+#define DIGIT_BITS 8
 #define N_DIGITS (1u << DIGIT_BITS)
+#define ADDRESS_DIGITS 6u
+#define N_LEVELS (ADDRESS_DIGITS + 4u) /* digits of an address and of a site */
+#define FEW 32u /* blocks that are put in order by comparing them */
 #define MEGABYTE_BITS 20
 #define N_PARTS (1u << (MEGABYTE_BITS - PART_BITS)) /* of a megabyte */
 
@@ -43,35 +47,84 @@ static uint64_t end_of(const struct indexed_block *block)
 	return block->address + torsh_block_size(block);
 }
 
-/* Move the blocks to the order of some bits of their addresses; equal ones stay in theirs. */
-static void sort_by_digit(const struct indexed_block *from, struct indexed_block *to, uint32_t n,
-			  unsigned shift)
-{
-	uint32_t firsts[N_DIGITS + 1] = {0};
+/* ---- order ----------------------------------------------------------------------------------- */
 
-	for (uint32_t i = 0; i < n; i++)
-		firsts[(from[i].address >> shift) % N_DIGITS + 1]++;
-	for (uint32_t i = 0; i < N_DIGITS; i++)
-		firsts[i + 1] += firsts[i];
-	for (uint32_t i = 0; i < n; i++)
-		to[firsts[(from[i].address >> shift) % N_DIGITS]++] = from[i];
+static bool is_before(const struct indexed_block *a, const struct indexed_block *b)
+{
+	return a->address != b->address ? a->address < b->address : a->site < b->site;
 }
 
-/* By radix: tens of millions of blocks would take seconds by comparison. */
+static void sort_few(struct indexed_block *blocks, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		struct indexed_block block = blocks[i];
+		uint32_t at = i;
+
+		for (; at && is_before(&block, &blocks[at - 1]); at--)
+			blocks[at] = blocks[at - 1];
+		blocks[at] = block;
+	}
+}
+
+/* Returns a byte of the address, from the highest on, then of the site. */
+static uint32_t digit_of(const struct indexed_block *block, unsigned level)
+{
+	uint64_t number = level < ADDRESS_DIGITS ? block->address : block->site;
+	unsigned last = level < ADDRESS_DIGITS ? ADDRESS_DIGITS - 1 : N_LEVELS - 1;
+
+	return (uint32_t)(number >> DIGIT_BITS * (last - level)) % N_DIGITS;
+}
+
+/* Move the blocks to the order of one digit: those of d begin at nexts[d] and end at ends[d]. */
+static void move_by_digit(struct indexed_block *blocks, unsigned level, uint32_t *nexts,
+			  const uint32_t *ends)
+{
+	for (uint32_t digit = 0; digit < N_DIGITS; digit++) {
+		while (nexts[digit] < ends[digit]) {
+			struct indexed_block block = blocks[nexts[digit]];
+			uint32_t other;
+
+			while ((other = digit_of(&block, level)) != digit) {
+				struct indexed_block there = blocks[nexts[other]];
+
+				blocks[nexts[other]++] = block;
+				block = there;
+			}
+			blocks[nexts[digit]++] = block;
+		}
+	}
+}
+
+/*
+ * By radix: tens of millions of blocks would take seconds by comparison. In place: a second array
+ * of them would be as large as all else that they are looked up with.
+ */
+static void sort_from(struct indexed_block *blocks, uint32_t n, unsigned level)
+{
+	uint32_t nexts[N_DIGITS] = {0}, ends[N_DIGITS], n_before = 0;
+
+	if (n <= FEW || level == N_LEVELS) {
+		sort_few(blocks, level == N_LEVELS ? 0 : n);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		nexts[digit_of(&blocks[i], level)]++;
+	for (uint32_t digit = 0; digit < N_DIGITS; digit++) {
+		n_before += nexts[digit];
+		ends[digit] = n_before;
+		nexts[digit] = n_before - nexts[digit];
+	}
+	move_by_digit(blocks, level, nexts, ends);
+	for (uint32_t digit = 0, begin = 0; digit < N_DIGITS; begin = ends[digit++])
+		sort_from(blocks + begin, ends[digit] - begin, level + 1);
+}
+
 void torsh_block_index_sort(struct block_index *index)
 {
-	struct indexed_block *other = torsh_memory_alloc(((size_t)index->n + 1) * sizeof(*other));
-
-	for (unsigned shift = 0; shift < ADDRESS_BITS; shift += DIGIT_BITS) {
-		struct indexed_block *sorted = other;
-
-		sort_by_digit(index->blocks, sorted, index->n, shift);
-		other = index->blocks;
-		index->blocks = sorted;
-	}
-	index->capacity = index->n; /* of either, at least */
-	free(other);
+	sort_from(index->blocks, index->n, 0);
 }
+
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static struct block_gigabyte *gigabyte_of(struct block_index *index, uint64_t megabyte)
 {

@@ -7,6 +7,10 @@
 
 #include "tools/writer/threads/drain/sleep.h"
 
+/*
+ * One is made and the others wait for that. Each has a copy of a process, and its blocks: fewer
+ * would take less memory, and processes that end at once would wait longer in their exits.
+ */
 #define JOBS_MAX 4u
 #define JOB_NICE 10
 

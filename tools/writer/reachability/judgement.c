@@ -211,6 +211,30 @@ static void add_live(struct summing *summing, const struct moment_block *block)
 		add(summing, site, block->size, judgement->verdicts.of[i]);
 }
 
+/*
+ * Put the sums in the order of sites, a site's one after the other: in that of addresses, their
+ * stacks take more room in the recording and in what reads it.
+ */
+static void order_sums(struct judgement *judgement, const uint32_t *numbers, size_t n_sites)
+{
+	struct verdict_sum *ordered =
+		torsh_memory_alloc(((size_t)judgement->n_sums + 1) * sizeof(*ordered));
+	uint32_t n = 0;
+
+	for (size_t site = 0; site < n_sites; site++) {
+		for (uint32_t number = numbers[site]; number;) {
+			const struct verdict_sum *sum = &judgement->sums[number - 1];
+
+			ordered[n] = *sum;
+			ordered[n].next = sum->next ? n + 1 : 0;
+			n++;
+			number = sum->next ? sum->next + 1 : 0;
+		}
+	}
+	free(judgement->sums);
+	judgement->sums = ordered;
+}
+
 static void sum_up(struct judgement *judgement, const struct judged_moment *moment,
 		   const struct judgement *before)
 {
@@ -230,6 +254,7 @@ static void sum_up(struct judgement *judgement, const struct judged_moment *mome
 		if (!summing.is_there[i])
 			add(&summing, old->site, torsh_block_size(old), VERDICT_FREED_AT_EXIT);
 	}
+	order_sums(judgement, summing.numbers, (size_t)moment->n_sites + 1);
 	free(summing.is_there);
 	free(summing.numbers);
 }

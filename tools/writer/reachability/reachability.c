@@ -232,6 +232,8 @@ static struct judge_job *take_moment(struct target *target, const struct judging
 
 	if (request->held)
 		request->held(request->context, target);
+	for (uint32_t i = 0; i < target->n_consumers; i++)
+		torsh_ring_consumer_release(target->consumers[i]);
 	job->is_begin = request->when == JUDGE_AT_EXIT_BEGIN;
 	job->before = job->is_begin ? NULL : reachability->begin;
 	job->wake_word = request->wake_word;

@@ -7,6 +7,8 @@
 #include "tools/writer/input/target.h"
 
 #define AGENT_FILE "/libtorshagent.so"
+#define TOLERATED_SHARE 20u
+#define TOLERATED_BYTES (UINT64_C(4) << 20)
 #define AREA_BYTES_MAX (UINT64_C(1) << 38) /* larger ones are not read page by page */
 
 /* How many bytes of it are anonymous: as many pages are looked for. */
@@ -56,6 +58,25 @@ int torsh_memory_look(struct memory_look *look, const struct target *target, boo
 	else
 		read_pages(look, with_files);
 	return result;
+}
+
+/* What is faulted in while it is looked at is no fault of the look. */
+static uint64_t tolerance(uint64_t bytes)
+{
+	return bytes / TOLERATED_SHARE + TOLERATED_BYTES;
+}
+
+bool torsh_memory_look_is_torn(const struct memory_look *look, uint64_t after_bytes)
+{
+	uint64_t before = look->status.rss_bytes, seen = 0;
+	uint64_t least = before < after_bytes ? before : after_bytes;
+	uint64_t most = before < after_bytes ? after_bytes : before;
+
+	if (!before || !after_bytes)
+		return before;
+	for (uint32_t i = 0; i < look->areas.n; i++)
+		seen += look->areas.items[i].rss_bytes;
+	return seen > most + tolerance(most) || seen + tolerance(least) < least;
 }
 
 void torsh_memory_look_free(struct memory_look *look)

@@ -39,6 +39,13 @@ struct memory_look {
  */
 int torsh_memory_look(struct memory_look *look, const struct target *target, bool with_files);
 
+/*
+ * Returns whether memory moved while it was looked at: the kernel shows one area after the other,
+ * and what moves from one to another is counted twice, or not at all. after_bytes: what was
+ * resident right after the look; 0: the process had ended.
+ */
+bool torsh_memory_look_is_torn(const struct memory_look *look, uint64_t after_bytes);
+
 /* Free the look. */
 void torsh_memory_look_free(struct memory_look *look);
 

@@ -18,6 +18,7 @@
 /* A smaller change is accounted for when so much more time has passed. */
 #define SMALL_EVERY_NS UINT64_C(5000000000)
 #define CHANGE_EVERY_NS UINT64_C(1000000000)
+#define LOOKS_MAX 3 /* at memory that moves while it is looked at */
 #define LOOK_MAX_NS UINT64_C(100000000) /* that an account waits for what happened before */
 #define ONCE_CPU_NS UINT64_C(5000000000)
 /* Helpers of shells and build systems: there are thousands, and their memory is no question. */
@@ -51,8 +52,9 @@ bool torsh_residency_is_due(const struct target *target, const struct residency_
 	const struct residency *residency = target->residency;
 	uint64_t rss = target->state.rss_bytes, peak, last, since;
 
+	/* The look at its exit is ended by torsh_residency_exit_end. */
 	if (residency && residency->is_looking)
-		return true;
+		return !residency->is_at_exit;
 	if (!rss || now_ns < pace->next_ns || target->is_drained)
 		return false;
 	if (!residency)
@@ -134,23 +136,44 @@ static void find_ancestors(struct account_source *source, const struct residency
 	}
 }
 
-/* Look at the process: what comes of it is begun. */
+static uint64_t resident_bytes(const struct target *target)
+{
+	struct process_memory memory;
+
+	/* All is 0 if it can't be read. */
+	torsh_process_read_memory(target->pid, &memory);
+	return memory.resident_bytes;
+}
+
+/*
+ * Look at the process: what comes of it is begun. Returns 0, or an error: -EAGAIN if its memory
+ * moved each time.
+ */
 static int look(struct residency *residency, const struct residency_moment *moment)
 {
 	uint64_t begin = cpu_ns();
 	struct account *begun = &residency->begun;
+	int result, n = 0;
 
 	residency->last_ns = moment->now_ns;
 	torsh_residency_sample(moment->target);
-	residency->error =
-		-torsh_memory_look(&residency->look, moment->target, residency->has_inherited);
-	if (residency->error)
-		return residency->error;
-	residency->is_looking = true;
+	while (!(result = torsh_memory_look(&residency->look, moment->target,
+					    residency->has_inherited)) &&
+	       torsh_memory_look_is_torn(&residency->look, resident_bytes(moment->target))) {
+		torsh_memory_look_free(&residency->look);
+		result = -EAGAIN;
+		if (++n == LOOKS_MAX)
+			break;
+	}
 	*begun = (struct account){.at_ns = moment->at_ns};
-	add_tree(begun, moment, &residency->look.areas);
+	if (!result) {
+		residency->is_looking = true;
+		add_tree(begun, moment, &residency->look.areas);
+	} else if (result != -EAGAIN) {
+		residency->error = -result;
+	}
 	begun->cpu_ns = cpu_ns() - begin;
-	return 0;
+	return result;
 }
 
 static void copy_breaks(struct account *account, const struct residency *residency)
@@ -250,8 +273,10 @@ bool torsh_residency_watch(struct residency_pace *pace, const struct residency_m
 	struct clock_instant now;
 
 	if (!residency->is_looking) {
-		if (look(residency, moment))
+		if (look(residency, moment)) {
+			count(pace, moment->now_ns, residency->begun.cpu_ns);
 			return false;
+		}
 		now = torsh_clock_instant();
 		torsh_target_hold_account(moment->target, &now);
 		count(pace, moment->now_ns, residency->begun.cpu_ns);
@@ -270,10 +295,10 @@ void torsh_residency_drop(struct target *target)
 {
 	struct residency *residency = target->residency;
 
-	if (!residency || !residency->is_looking)
+	if (!residency || !residency->is_looking || residency->is_at_exit)
 		return;
 	torsh_memory_look_free(&residency->look);
-	residency->is_looking = residency->is_at_exit = false;
+	residency->is_looking = false;
 	torsh_target_release_account(target);
 }
 
@@ -287,15 +312,6 @@ static bool has_changed(const struct account *account)
 	return false;
 }
 
-static uint64_t resident_bytes(const struct target *target)
-{
-	struct process_memory memory;
-
-	/* All is 0 if it can't be read. */
-	torsh_process_read_memory(target->pid, &memory);
-	return memory.resident_bytes;
-}
-
 static bool is_small(const struct target *target)
 {
 	uint64_t bytes = resident_bytes(target);
@@ -307,6 +323,7 @@ void torsh_residency_exit_look(struct residency_pace *pace, const struct residen
 			       bool is_held)
 {
 	struct residency *residency = residency_of(moment->target);
+	int result;
 
 	if (residency->has_end)
 		return;
@@ -318,7 +335,10 @@ void torsh_residency_exit_look(struct residency_pace *pace, const struct residen
 		residency->problem = "it was small: less than 4 MiB at its end";
 		return;
 	}
-	residency->is_at_exit = !look(residency, moment);
+	result = look(residency, moment);
+	if (result == -EAGAIN)
+		residency->problem = "it changed each time that it was looked at";
+	residency->is_at_exit = !result;
 	residency->is_exit_held = is_held;
 }
 

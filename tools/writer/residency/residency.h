@@ -62,7 +62,7 @@ bool torsh_residency_is_due(const struct target *target, const struct residency_
  */
 bool torsh_residency_watch(struct residency_pace *pace, const struct residency_moment *moment);
 
-/* Give up the account that is being taken in the run. */
+/* Give up the account that is being taken in the run; that of the exit stays. */
 void torsh_residency_drop(struct target *target);
 
 /*

@@ -60,22 +60,30 @@ void torsh_resident_blocks_add(struct resident_blocks *blocks, uint64_t address,
 	};
 }
 
+/* Put the items in the order of the index: they are read in this order, more than once. */
+static void order_items(struct resident_blocks *blocks)
+{
+	struct indexed_block *order = blocks->index.blocks;
+
+	for (uint32_t i = 0; i < blocks->index.n; i++) {
+		struct resident_block first = blocks->items[i];
+		uint32_t at = i, from;
+
+		/* Go round the cycle of items that take each other's places. */
+		while ((from = order[at].site) != i) {
+			blocks->items[at] = blocks->items[from];
+			order[at].site = at;
+			at = from;
+		}
+		blocks->items[at] = first;
+		order[at].site = at;
+	}
+}
+
 void torsh_resident_blocks_end(struct resident_blocks *blocks)
 {
-	struct resident_block *sorted;
-
 	torsh_block_index_sort(&blocks->index);
-	if (!blocks->index.n)
-		return;
-	/* They are read in this order, more than once. */
-	sorted = torsh_memory_alloc(blocks->index.n * sizeof(*sorted));
-	for (uint32_t i = 0; i < blocks->index.n; i++) {
-		sorted[i] = blocks->items[blocks->index.blocks[i].site];
-		blocks->index.blocks[i].site = i;
-	}
-	free(blocks->items);
-	blocks->items = sorted;
-	blocks->capacity = blocks->index.n;
+	order_items(blocks);
 }
 
 void torsh_resident_blocks_join(struct resident_blocks *blocks, const struct resident_blocks *other)

@@ -24,14 +24,15 @@ static uint32_t count_stacks(const struct account *account)
 
 /* Add up the stacks of each line, without the empty stack, which is in none. */
 static void add_up(const struct account *account, const struct attributed_frames *frames,
-		   struct line_bytes *lines)
+		   const struct stack_table *stacks, struct line_bytes *lines)
 {
 	for (uint32_t i = 1; i < account->n_of_stacks; i++) {
 		const struct stack_bytes *of = &account->of_stacks[i];
-		struct line_bytes *line = &lines[frames->items[of->stack].address];
+		struct line_bytes *line;
 
 		if (!of->bytes || !of->stack)
 			continue;
+		line = &lines[torsh_attributed_frames_of(frames, stacks, of->stack).address];
 		line->bytes += of->bytes;
 		line->pss_bytes += of->pss_bytes;
 		if (of->bytes > line->most_bytes ||
@@ -62,7 +63,7 @@ void torsh_stack_lines_join(struct account *account, const struct program_tables
 		return;
 	torsh_attributed_frames_update(&frames, &tables->code, &tables->stacks);
 	lines = torsh_memory_new(tables->code.n_addresses, sizeof(*lines));
-	add_up(account, &frames, lines);
+	add_up(account, &frames, &tables->stacks, lines);
 	torsh_attributed_frames_destroy(&frames);
 	torsh_account_clear_stacks(account);
 	torsh_account_add(account, (struct owner){.kind = OWNER_HEAP}, of_empty.bytes,

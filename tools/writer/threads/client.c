@@ -69,6 +69,7 @@ static bool is_verb(uint32_t verb)
 	case REQUEST_SNAPSHOT:
 	case REQUEST_PAUSE:
 	case REQUEST_RESUME:
+	case REQUEST_STOP:
 	case REQUEST_END:
 	case REQUEST_JUDGED_SNAPSHOT:
 	case REQUEST_KEEP:

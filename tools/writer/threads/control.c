@@ -102,6 +102,14 @@ static void receive_client(struct control *control, struct watch *watch)
 		control->must_end = true;
 		return;
 	}
+	if (message.kind == CLIENT_REQUEST && message.request.verb == REQUEST_STOP) {
+		int rest = torsh_control_let_rest(control);
+
+		answer_now(control, watch, message.request.verb, rest);
+		control->must_end |= !rest;
+		control->was_stopped |= !rest;
+		return;
+	}
 	if (message.kind == CLIENT_REQUEST) {
 		watch->queued = torsh_queued_request_create(&message.request, watch);
 		torsh_drain_request(control->drain, watch->queued);
@@ -235,6 +243,9 @@ static bool is_over(struct control *control, int *timeout_ms)
 
 static void leave_all(struct control *control)
 {
+	/* Another one may have connected since. */
+	if (control->was_stopped)
+		torsh_control_let_rest(control);
 	while (control->targets)
 		torsh_control_set_fate(control, control->targets, TARGET_LEFT);
 	while (control->clients)
@@ -271,7 +282,7 @@ static int serve(struct control *control)
 			handle(control, events[i].data.ptr);
 		free_gone(control);
 	}
-	return !control->must_end;
+	return !control->must_end || control->was_stopped;
 }
 
 static void remove_socket(const char *path)
@@ -314,7 +325,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 	/* From here on no process can connect; existing connections are served to the end. */
 	remove_socket(options->socket_path);
 	accept_clients(&control);
-	if (result == 1)
+	if (result == 1 && !control.was_stopped)
 		result = serve(&control);
 	torsh_control_stop_export(&control);
 	*has_exported = control.has_exported;

@@ -50,6 +50,7 @@ struct control {
 	uint64_t n_targets; /* handed over so far */
 	uint64_t start_ns, last_change_ns;
 	bool must_end;
+	bool was_stopped; /* REQUEST_STOP: the recording is complete */
 };
 
 /* Have epoll report on the watch's descriptor. Returns 0 or -errno. */
@@ -76,6 +77,12 @@ void torsh_control_set_fate(struct control *control, struct watch *watch, enum t
 /* The same for an unfollowed process. */
 void torsh_control_set_unfollowed_fate(struct control *control, struct watch *watch,
 				       enum target_fate fate);
+
+/*
+ * Let all targets rest from now on: none of them is recorded any more. Returns 0, or -EOPNOTSUPP if
+ * one can't rest: nothing is changed then.
+ */
+int torsh_control_let_rest(struct control *control);
 
 /*
  * Publish the drain thread's CPU time. Producers that wait for room read it to see whether the

@@ -117,6 +117,18 @@ void torsh_control_attach(struct control *control, int fd, pid_t pid, int pidfd)
 		torsh_control_set_fate(control, watch, TARGET_LEFT);
 }
 
+int torsh_control_let_rest(struct control *control)
+{
+	for (const struct watch *watch = control->targets; watch; watch = watch->next) {
+		if (!atomic_load_explicit(&watch->target->view.header->may_rest,
+					  memory_order_relaxed))
+			return -EOPNOTSUPP;
+	}
+	for (const struct watch *watch = control->targets; watch; watch = watch->next)
+		torsh_view_let_rest(&watch->target->view);
+	return 0;
+}
+
 void torsh_control_publish_cpu_time(const struct control *control)
 {
 	uint64_t cpu_ns = torsh_drain_cpu_ns(control->drain);

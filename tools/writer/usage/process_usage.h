@@ -11,12 +11,23 @@
 #include <sys/types.h>
 
 #include "tools/writer/usage/cpu_supply.h"
+#include "tools/writer/usage/sum_points.h"
 
 struct process_status;
 
 /* Since the process was started. */
 struct process_faults {
 	uint64_t minor, major;
+};
+
+/*
+ * What the threads of a process ran, and waited for a CPU, since the first point: those of a thread
+ * that ended since the point before are not in.
+ */
+struct cpu_points {
+	struct sum_points points; /* sums: ran_ns, waited_ns */
+	uint64_t last_ran_ns, last_waited_ns; /* sums of the threads then */
+	uint64_t ran_ns, waited_ns;
 };
 
 struct process_usage {
@@ -26,8 +37,10 @@ struct process_usage {
 	_Atomic uint64_t exit_minor, exit_major;
 	uint64_t swap_peak_bytes;
 	uint32_t n_cpus; /* that the process may use; 0: unknown */
-	uint64_t cpus_ns; /* when they were counted, and the supply was sampled */
+	uint64_t cpus_ns; /* when they were counted */
 	struct cpu_supply supply;
+	uint64_t next_supply_ns; /* when that is sampled again */
+	struct sum_points supply_points; /* sums: throttled, stolen */
 	/*
 	 * that its threads waited for a CPU, and 1: at the start, at the last sample, at the exit;
 	 * 0: unknown
@@ -35,6 +48,7 @@ struct process_usage {
 	uint64_t wait_before, wait_ns;
 	_Atomic uint64_t exit_wait;
 	uint64_t next_wait_ns; /* when that is read again */
+	struct cpu_points cpu;
 	uint64_t last_ns;
 	uint64_t sampled_ns;
 	/* in which more threads wanted to run than there are CPUs; these threads' time */
@@ -46,11 +60,12 @@ struct process_usage {
 void torsh_process_usage_start(struct process_usage *usage, pid_t pid, int stat_fd);
 
 /*
- * Take a sample at that time of the monotonic clock. Reads a file per thread only where the process
- * has more threads than CPUs, and rarely if they are many.
+ * Take a sample at that time of the monotonic clock, and of the target's (stamp). Reads a file per
+ * thread only where the process has more threads than CPUs, and rarely if they are many.
  */
 void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat_fd,
-				const struct process_status *status, uint64_t now_ns);
+				const struct process_status *status, uint64_t now_ns,
+				uint64_t stamp);
 
 /* Read the counts of a process that is about to end; called by the status reader's thread. */
 void torsh_process_usage_exit(struct process_usage *usage, pid_t pid, int stat_fd);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A typical tool for ITT: writes its calls to the file CONSUMER_LOG, a line a call. */
+/*
+ * A typical tool for ITT: writes its calls to the file CONSUMER_LOG, a line a call, with
+ * CONSUMER_THREADS after the caller's thread.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <ittnotify.h>
 
@@ -26,6 +31,8 @@ static void put(const char *call, const char *domain, const char *text)
 {
 	FILE *file = fopen(getenv("CONSUMER_LOG"), "a");
 
+	if (getenv("CONSUMER_THREADS"))
+		fprintf(file, "%ld ", syscall(SYS_gettid));
 	fprintf(file, "%s %s %s\n", call, domain, text);
 	fclose(file);
 }
@@ -61,6 +68,20 @@ static __itt_string_handle *make_string(const char *text)
 	return string;
 }
 
+static void begin_overlapped(const __itt_domain *domain, __itt_id id, __itt_id parent,
+			     __itt_string_handle *name)
+{
+	(void)id;
+	(void)parent;
+	put("start", domain->nameA, name->strA);
+}
+
+static void end_overlapped(const __itt_domain *domain, __itt_id id)
+{
+	(void)id;
+	put("finish", domain->nameA, "");
+}
+
 static void pause_it(void)
 {
 	put("pause", "", "");
@@ -89,6 +110,8 @@ void __itt_api_init(struct client *client, int groups)
 	} functions[] = {
 		{"__itt_task_begin", begin},
 		{"__itt_task_end", end},
+		{"__itt_task_begin_overlapped", begin_overlapped},
+		{"__itt_task_end_overlapped", end_overlapped},
 		{"__itt_domain_create", make_domain},
 		{"__itt_pause", pause_it},
 		{"__itt_string_handle_create", make_string},

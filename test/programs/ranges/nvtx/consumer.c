@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A typical tool for NVTX: writes its calls to the file CONSUMER_LOG, a line a call, and insists
- * that it receives the handles that it returned.
+ * A typical tool for NVTX: writes its calls to the file CONSUMER_LOG, a line a call, with
+ * CONSUMER_THREADS after the caller's thread, and insists that it receives the handles that it
+ * returned.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define FIRST_DEPTH 100
 #define FIRST_RANGE 1000
@@ -43,6 +46,8 @@ static const char *text_of(const void *handle)
 
 static void put(const char *call, const char *domain, const char *text)
 {
+	if (getenv("CONSUMER_THREADS"))
+		fprintf(log_file, "%ld ", syscall(SYS_gettid));
 	fprintf(log_file, "%s %s %s\n", call, domain, text);
 	fflush(log_file);
 }

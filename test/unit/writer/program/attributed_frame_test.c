@@ -79,6 +79,7 @@ static void attributed_frames_name_the_owner_best(void **state)
 	};
 	struct stack_table stacks;
 	struct attributed_frames attributed = {0};
+	struct attributed_frame frame;
 
 	(void)state;
 	torsh_stacks_create(&stacks);
@@ -87,11 +88,11 @@ static void attributed_frames_name_the_owner_best(void **state)
 
 		/* As the table grows. */
 		torsh_attributed_frames_update(&attributed, &code, &stacks);
-		assert_int_equal(attributed.n, stacks.n_rows);
-		assert_true(attributed.items[stack].rank);
-		assert_int_equal(attributed.items[stack].address, cases[i].attributed_frame);
+		frame = torsh_attributed_frames_of(&attributed, &stacks, stack);
+		assert_true(frame.rank);
+		assert_int_equal(frame.address, cases[i].attributed_frame);
 	}
-	assert_int_equal(attributed.items[0].rank, 0);
+	assert_int_equal(torsh_attributed_frames_of(&attributed, &stacks, 0).rank, 0);
 	torsh_attributed_frames_destroy(&attributed);
 	torsh_stacks_destroy(&stacks);
 }

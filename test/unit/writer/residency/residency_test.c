@@ -85,6 +85,41 @@ static void none_is_due_before_the_pace_allows_it(void **state)
 	assert_true(torsh_residency_is_due(&target, &pace, 3 * SECOND));
 }
 
+static bool is_torn(uint64_t before, uint64_t seen, uint64_t after)
+{
+	struct memory_area areas[] = {{.rss_bytes = seen / 4}, {.rss_bytes = seen - seen / 4}};
+	const struct memory_look look = {.areas = {.items = areas, .n = 2},
+					 .status = {.rss_bytes = before}};
+
+	return torsh_memory_look_is_torn(&look, after);
+}
+
+static void a_look_is_torn_if_it_has_more_or_less_than_was_resident(void **state)
+{
+	(void)state;
+	assert_false(is_torn(200 * MIB, 200 * MIB, 200 * MIB));
+	/* 200 MiB were freed, and as much mapped where it had not looked yet. */
+	assert_true(is_torn(225 * MIB, 358 * MIB, 225 * MIB));
+	assert_true(is_torn(225 * MIB, 90 * MIB, 225 * MIB));
+	/* It grew, or fell, meanwhile. */
+	assert_false(is_torn(100 * MIB, 150 * MIB, 200 * MIB));
+	assert_false(is_torn(200 * MIB, 110 * MIB, 100 * MIB));
+	/* It ended; or nothing is known of before. */
+	assert_true(is_torn(200 * MIB, 0, 0));
+	assert_false(is_torn(0, 100 * MIB, 100 * MIB));
+}
+
+static void the_look_at_the_exit_is_ended_by_nobody_else(void **state)
+{
+	struct residency residency = residency_of(100 * MIB, SECOND);
+
+	(void)state;
+	residency.is_looking = true;
+	assert_true(is_due(100 * MIB, &residency, SECOND + 1));
+	residency.is_at_exit = true;
+	assert_false(is_due(100 * MIB, &residency, 9 * SECOND));
+}
+
 /* Each line of smaps, and its sum, against the kernel's own sum. */
 static void a_look_has_the_sums_of_the_kernel(void **state)
 {
@@ -149,6 +184,8 @@ int main(void)
 		cmocka_unit_test(a_smaller_rise_and_a_fall_are_due_later),
 		cmocka_unit_test(none_is_due_after_the_exit_or_a_refusal),
 		cmocka_unit_test(none_is_due_before_the_pace_allows_it),
+		cmocka_unit_test(the_look_at_the_exit_is_ended_by_nobody_else),
+		cmocka_unit_test(a_look_is_torn_if_it_has_more_or_less_than_was_resident),
 		cmocka_unit_test(a_look_has_the_sums_of_the_kernel),
 	};
 

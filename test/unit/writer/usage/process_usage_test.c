@@ -86,7 +86,7 @@ static void time_with_more_threads_than_cpus_is_that_of_the_samples(void **state
 	assert_int_equal(status.n_cpus, 1);
 	torsh_process_usage_start(&usage, getpid(), stat_fd);
 	for (uint64_t i = 0; i <= 5; i++)
-		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS);
+		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS, i);
 	torsh_process_usage_free(&usage);
 	end_child(pid);
 	close(stat_fd);
@@ -108,7 +108,7 @@ static void as_many_threads_as_cpus_are_no_oversubscription(void **state)
 	(void)state;
 	torsh_process_usage_start(&usage, getpid(), stat_fd);
 	for (uint64_t i = 0; i <= 5; i++)
-		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS);
+		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + i * INTERVAL_NS, i);
 	torsh_process_usage_free(&usage);
 	end_child(pid);
 	close(stat_fd);
@@ -146,11 +146,44 @@ static void the_highest_swap_of_all_samples_counts(void **state)
 
 		assert_int_equal(status.swap_bytes, (uint64_t)kib[i] << 10);
 		assert_int_equal(status.rss_bytes, 4000u << 10);
-		torsh_process_usage_sample(&usage, getpid(), stat_fd, &status, 1 + i * INTERVAL_NS);
+		torsh_process_usage_sample(&usage, getpid(), stat_fd, &status, 1 + i * INTERVAL_NS,
+					   i);
 	}
 	torsh_process_usage_free(&usage);
 	close(stat_fd);
 	assert_int_equal(usage.swap_peak_bytes, UINT64_C(70000) << 10);
+}
+
+/* Their sums are what the kernel has of the process, and there are never more than fit. */
+static void points_of_cpu_time_are_the_kernels_and_stay_bounded(void **state)
+{
+	const struct process_status status = {.n_cpus = 1};
+	struct process_usage usage;
+	pid_t pid = start_child(2);
+	int stat_fd = torsh_process_open_stat(pid);
+	struct process_cpu before = torsh_process_cpu(pid), after;
+	const struct sum_points *points = &usage.cpu.points;
+	const struct sum_point *last;
+	uint32_t n_most = 0;
+
+	(void)state;
+	torsh_process_usage_start(&usage, pid, stat_fd);
+	for (uint64_t i = 0; i < 3 * SUM_POINTS_MAX; i++) {
+		torsh_process_usage_sample(&usage, pid, stat_fd, &status, 1 + 2 * i * INTERVAL_NS,
+					   1000 + i);
+		n_most = points->n > n_most ? points->n : n_most;
+	}
+	after = torsh_process_cpu(pid);
+	end_child(pid);
+	close(stat_fd);
+	assert_int_equal(n_most, SUM_POINTS_MAX);
+	assert_int_equal(points->every, 4);
+	for (uint32_t i = 0; i < points->n; i++)
+		assert_int_equal(points->items[i].stamp, 1000 + 4 * i);
+	last = &points->items[points->n - 1];
+	assert_true(last->sums[0] > 0 && last->sums[0] <= after.ran_ns - before.ran_ns);
+	assert_true(last->sums[1] <= after.waited_ns - before.waited_ns);
+	torsh_process_usage_free(&usage);
 }
 
 int main(void)
@@ -159,6 +192,7 @@ int main(void)
 		cmocka_unit_test(time_with_more_threads_than_cpus_is_that_of_the_samples),
 		cmocka_unit_test(as_many_threads_as_cpus_are_no_oversubscription),
 		cmocka_unit_test(the_highest_swap_of_all_samples_counts),
+		cmocka_unit_test(points_of_cpu_time_are_the_kernels_and_stay_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

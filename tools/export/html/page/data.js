@@ -126,6 +126,8 @@ function decodePart(data, text) {
 	}
 	if (data.operators)
 		decodeTime(data, text);
+	if (data.processor)
+		data.processor.tree = decodeTree(data.processor.tree, decodeFrames(data.frames, text));
 	for (const window of data.windows ?? [])
 		window.rows = window.rows.map((row) => decodeSpan(row, text));
 }

@@ -78,12 +78,21 @@ function whereOf({where, place}) {
 		.filter(Boolean).join(", ");
 }
 
-function findingCard(data, finding) {
-	return h("section", {class: "panel"},
+/** What a finding would gain, as text. */
+function gainText({gain_ns: ns, gain_bytes: size, no_gain: reason}) {
+	if (reason)
+		return `What it would gain is not known: ${reason}.`;
+	return `It would gain ${ns === null ? bytes(size) : time(ns)} at most.`;
+}
+
+function findingCard(data, finding, i) {
+	const isShown = data.windows.some((window) => window.finding === i + 1);
+	return h("section", {class: "panel", id: `finding-${i + 1}`},
 		h("div", {class: "head"}, h("h2", {}, h("span", {class: `badge ${finding.severity === "Low" || finding.severity === "Medium" ? "warn" : "bad"}`}, finding.severity), " ",
 			h("bdi", {}, visible(finding.sentence))), h("span", {class: "soft"}, finding.share === null ? "" : `${percent(finding.share / 100)} of ${finding.share_of}`)),
 		whereOf(finding) && h("p", {class: "code"}, h("bdi", {}, visible(whereOf(finding)))),
 		h("p", {}, finding.evidence.map(evidenceText).join(", ")),
+		h("p", {}, gainText(finding), isShown && [" ", h("a", {href: `#time/timeline?finding=${i + 1}`}, "Show it in the timeline.")]),
 		finding.note && h("p", {}, finding.note), h("p", {class: "soft"}, finding.suggestion),
 		h("p", {class: "soft"}, "Next: ", h("code", {}, finding.next)),
 		h("p", {class: "soft code"}, finding.rule));
@@ -103,7 +112,7 @@ export function findingsTab(data) {
 	const {rules, findings} = data, clear = rules.filter((rule) => rule.state === "clear"), open = rules.filter((rule) => rule.state === "not_judged");
 	return h("div", {},
 		h("section", {class: "panel"}, h("h2", {}, "In short"), findingList(worst(data).slice(0, 8))),
-		findings.map((finding) => findingCard(data, finding)),
+		findings.map((finding, i) => findingCard(data, finding, i)),
 		h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Rules"),
 			h("span", {class: "soft"}, `${count(rules.filter((rule) => rule.state === "fired").length)} of ${rules.length} found something`)),
 		clear.length > 0 && [h("p", {class: "soft"}, `${plural(clear.length, "rule")} found nothing:`), h("ul", {}, clear.map((rule) => h("li", {}, rule.description)))],

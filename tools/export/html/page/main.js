@@ -9,6 +9,7 @@ import {middle} from "./format.js";
 import {Tip} from "./icicle.js";
 import {memoryTab} from "./memory.js";
 import {commandOf, mainProcess, overviewTab} from "./overview.js";
+import {hasProcessor, processorTab} from "./processor.js";
 import {hasRanks, ranksTab} from "./ranks.js";
 import {recordedTab} from "./recorded.js";
 import {hasRss, rssTab} from "./memory/rss.js";
@@ -21,6 +22,7 @@ const TABS = [
 	{id: "memory", title: "Memory", make: memoryTab},
 	{id: "rss", title: "RSS", make: rssTab, has: hasRss},
 	{id: "time", title: "Time", make: timeTab, has: hasTime},
+	{id: "cpu", title: "CPU", make: processorTab, has: hasProcessor},
 	{id: "devices", title: "Devices", make: devicesTab, has: hasDevices},
 	{id: "ranks", title: "Ranks", make: ranksTab, has: hasRanks},
 	{id: "findings", title: "Findings", make: findingsTab, number: (data) => worst(data).length},

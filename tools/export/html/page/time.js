@@ -100,6 +100,6 @@ function kernels(data) {
 		]}));
 }
 
-export function timeTab(data, tip) {
-	return h("div", {}, phaseStrip(data), stepPanels(data), timelinePanel(data, tip), operators(data), modules(data), kernels(data));
+export function timeTab(data, tip, parameters) {
+	return h("div", {}, phaseStrip(data), stepPanels(data), timelinePanel(data, tip, parameters), operators(data), modules(data), kernels(data));
 }

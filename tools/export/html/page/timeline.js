@@ -55,8 +55,9 @@ class Timeline {
 		document.addEventListener("torsh-theme", () => this.draw());
 	}
 
-	show(data, window) {
-		Object.assign(this, {data, window});
+	/** marked: what of it shows a finding, [from, until] after its begin; or null. */
+	show(data, window, marked = null) {
+		Object.assign(this, {data, window, marked});
 		this.layOut(window);
 		this.view(0, window.duration_ns);
 	}
@@ -105,6 +106,7 @@ class Timeline {
 		this.boxes = [];
 		this.pixel = width / (this.to - this.from);
 		this.drawAxis(context, width, of);
+		this.drawMark(context, of);
 		let y = AXIS;
 		for (const lane of this.lanes) {
 			context.fillStyle = of("--soft");
@@ -112,6 +114,16 @@ class Timeline {
 			this.drawLane(context, lane, y + HEAD, width, of);
 			y += HEAD + lane.depth * SPAN_ROW;
 		}
+	}
+
+	drawMark(context, of) {
+		if (!this.marked)
+			return;
+		const [from, until] = this.marked;
+		context.fillStyle = of("--warn");
+		context.globalAlpha = 0.25;
+		context.fillRect((from - this.from) * this.pixel, AXIS, Math.max((until - from) * this.pixel, 2), this.height - AXIS);
+		context.globalAlpha = 1;
 	}
 
 	drawAxis(context, width, of) {
@@ -207,29 +219,46 @@ export function decodeSpan([kind, lane, name, start, duration, device], text) {
 }
 
 function titleOf(window) {
+	if (window.finding !== null)
+		return `finding ${window.finding}`;
 	return window.step === null ? window.title : `${window.title} (step ${window.step}, ${time(window.duration_ns)})`;
 }
 
+/** The window of the finding that the address names, or the first. */
+function windowOf(data, wanted) {
+	return data.windows.find((window) => window.finding === wanted) ?? data.windows[0];
+}
+
+/** What shows the finding of a window, after its begin. */
+function markOf(data, window) {
+	return data.findings[window.finding - 1]?.shown?.map((at) => at - window.from_ns) ?? null;
+}
+
 /** The panel of the timeline; null: nothing was recorded over time. */
-export function timelinePanel(data, tip) {
+export function timelinePanel(data, tip, parameters) {
 	if (!data.windows.some((window) => window.rows.length))
 		return null;
-	const timeline = new Timeline(tip), words = h("span", {class: "soft", role: "status"}), state = {window: data.windows[0]};
+	const wanted = Number(parameters?.get("finding")) || null;
+	const timeline = new Timeline(tip), words = h("span", {class: "soft", role: "status"}), state = {window: windowOf(data, wanted)};
+	const found = h("p", {class: "soft", id: "shown-finding"});
 	const describe = ({rows, omitted}) => replace(words, `${plural(rows.length, "span")} of ${data.processes[state.window.process].name} (${data.processes[state.window.process].pid})`
 		+ (omitted ? `, the ${count(omitted)} shortest are left out` : ""));
 	const show = (window) => {
 		state.window = window;
-		timeline.show(data, window);
+		timeline.show(data, window, markOf(data, window));
+		replace(found, window.finding ? visible(data.findings[window.finding - 1].sentence) : "");
 		describe(window);
 	};
 	if (data.served)
 		new Detail(data, timeline, (fetched, error) => fetched ? describe(fetched) : replace(words, error.message));
 	show(state.window);
+	if (wanted && state.window.finding !== wanted)
+		replace(found, `The spans of finding ${wanted} are not on this page.`);
 	return h("section", {class: "panel", id: "timeline"}, h("div", {class: "head"}, h("h2", {}, "Timeline"), words),
-		h("div", {class: "controls"}, data.windows.length > 1 && choice("Step", data.windows.map((window, i) => [String(i), titleOf(window)]), "0", (i) => show(data.windows[i])),
+		h("div", {class: "controls"}, data.windows.length > 1 && choice("Step", data.windows.map((window, i) => [String(i), titleOf(window)]), String(data.windows.indexOf(state.window)), (i) => show(data.windows[i])),
 			data.served && windowPicker(data, state.window, show),
 			h("button", {type: "button", class: "plain", onclick: () => openInPerfetto(data, state.window)}, "Open this in Perfetto")),
-		timeline.element,
+		found, timeline.element,
 		h("div", {class: "legend"}, KINDS.map(([title, colour]) => h("span", {}, h("i", {style: {background: `var(${colour})`}}), title)),
 			h("span", {}, "Drag to move, Ctrl and wheel or w and s to zoom, double-click a span, 0 for all.")),
 		h("p", {class: "soft"}, "The whole run, for ", h("a", {href: "https://ui.perfetto.dev", rel: "noreferrer noopener", target: "_blank"}, "ui.perfetto.dev"), ":"),

@@ -29,7 +29,8 @@ static void take_out(struct growth *growth, const struct allocation_site *site)
 /* Look at n sites of one process. */
 static void suppress_sites(struct suppressing *of, struct allocation_site *sites, size_t n)
 {
-	struct ruling *rulings = torsh_rulings_find(&of->rules, sites, n);
+	const struct site_reader reader = torsh_site_reader_of(sites, n);
+	struct ruling *rulings = torsh_rulings_find(&of->rules, &reader);
 
 	for (size_t i = 0; i < n; i++) {
 		if (is_suppressed(of, &rulings[i]))

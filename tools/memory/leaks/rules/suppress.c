@@ -70,6 +70,13 @@ void torsh_suppress_restart(struct suppress *suppress)
 	}
 }
 
+void torsh_suppress_restart_with(struct suppress *suppress, size_t n_rules)
+{
+	while (suppress->n > n_rules)
+		free(suppress->rules[--suppress->n].pattern);
+	torsh_suppress_restart(suppress);
+}
+
 const char *torsh_suppress_kind(const struct suppress_rule *rule)
 {
 	return kinds[rule->kind];

@@ -60,6 +60,9 @@ void torsh_suppress_add_built_in(struct suppress *suppress);
 /* Reset the counts of matches, so that leaks can be found a second time. */
 void torsh_suppress_restart(struct suppress *suppress);
 
+/* The same, and remove all rules but the first n_rules: those that programs define themselves. */
+void torsh_suppress_restart_with(struct suppress *suppress, size_t n_rules);
+
 /* Returns "leak", "kept", "import" or "within". */
 const char *torsh_suppress_kind(const struct suppress_rule *rule);
 

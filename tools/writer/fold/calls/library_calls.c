@@ -17,6 +17,8 @@ static struct library_call_key key_of(const struct event_library_call *call)
 		.library = call->library,
 		.type = call->type,
 		.letters = call->letters,
+		.shape = call->shape,
+		.details = call->details,
 	};
 }
 
@@ -45,7 +47,7 @@ static struct library_call_sum *rest_of(struct library_calls *calls, struct libr
 	struct library_call_sum *row;
 
 	key.m = key.n = key.k = key.batch = 0;
-	key.letters = 0;
+	key.letters = key.shape = key.details = 0;
 	key.is_rest = 1;
 	row = find(calls, &key);
 	return row ? row : add(calls, &key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls of BLAS and LAPACK, added up by routine, library, sizes and letters. However many sizes a
+ * Calls of libraries, added up by routine, library, sizes, letters and texts. However many sizes a
  * program uses, there are at most LIBRARY_CALLS_MAX rows: later ones count in a row without sizes
  * for each name. A zeroed table is empty.
  */
@@ -19,7 +19,7 @@
 /* As in the event, with the recording's numbers of labels. No padding: it is hashed. */
 struct library_call_key {
 	uint64_t m, n, k, batch;
-	uint32_t name, routine, library, type, letters;
+	uint32_t name, routine, library, type, letters, shape, details;
 	uint32_t is_rest; /* the sizes are left out */
 };
 

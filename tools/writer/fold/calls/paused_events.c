@@ -27,6 +27,7 @@ bool torsh_paused_events_begin_ns(const struct event *event, uint64_t *begin_ns)
 		return true;
 	switch (event->id) {
 		BEGIN_OF(PYTHON_GC, python_gc)
+		BEGIN_OF(DEFERRED, deferred)
 		BEGIN_OF(LAUNCH, launch)
 		BEGIN_OF(KERNEL, kernel)
 		BEGIN_OF(COPY, copy)

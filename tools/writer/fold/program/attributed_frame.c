@@ -43,35 +43,55 @@ static uint32_t rank_of(const struct code_table *code, uint32_t number)
 	return is_run_time(code->modules[address->module].path) ? RANK_ANY : RANK_PROGRAM;
 }
 
+static struct attributed_frame better_of(const struct attributed_frames *attributed,
+					 struct attributed_frame outer, uint32_t address)
+{
+	uint32_t rank = attributed->ranks[address];
+
+	return rank >= outer.rank ? (struct attributed_frame){.address = address, .rank = rank}
+				  : outer;
+}
+
+struct attributed_frame torsh_attributed_frames_of(const struct attributed_frames *attributed,
+						   const struct stack_table *stacks, uint32_t stack)
+{
+	struct attributed_frame frame;
+	uint32_t at = stack;
+
+	while (torsh_stacks_follows_parent(stacks, at))
+		at--;
+	frame = attributed->items[stacks->rows[at] / 2];
+	while (at++ < stack)
+		frame = better_of(attributed, frame, torsh_stacks_address(stacks, at));
+	return frame;
+}
+
 void torsh_attributed_frames_update(struct attributed_frames *attributed,
 				    const struct code_table *code, const struct stack_table *stacks)
 {
-	uint8_t *ranks = attributed->n < stacks->n_rows
-				 ? torsh_memory_new(code->n_addresses, sizeof(*ranks))
-				 : NULL;
+	attributed->ranks = torsh_array_extend(attributed->ranks, code->n_addresses,
+					       &attributed->n_ranks, sizeof(*attributed->ranks));
+	for (uint32_t i = attributed->n_ranked; i < code->n_addresses; i++)
+		attributed->ranks[i] = (uint8_t)rank_of(code, i);
+	attributed->n_ranked = code->n_addresses;
+	while (attributed->n < stacks->n_branches) {
+		const struct stack_branch *branch = &stacks->branches[attributed->n];
+		struct attributed_frame frame = {0};
 
-	while (attributed->n < stacks->n_rows) {
-		uint32_t stack = attributed->n++, address;
-		struct attributed_frame *own;
-
+		if (attributed->n)
+			frame = better_of(
+				attributed,
+				torsh_attributed_frames_of(attributed, stacks, branch->parent),
+				branch->address);
 		attributed->items =
-			torsh_array_reserve(attributed->items, stack, &attributed->capacity,
+			torsh_array_reserve(attributed->items, attributed->n, &attributed->capacity,
 					    sizeof(*attributed->items));
-		if (!stack)
-			continue;
-		own = &attributed->items[stack];
-		address = torsh_stacks_address(stacks, stack);
-		if (!ranks[address])
-			ranks[address] = (uint8_t)rank_of(code, address);
-		*own = attributed->items[torsh_stacks_parent(stacks, stack)];
-		if (ranks[address] >= own->rank)
-			*own = (struct attributed_frame){.address = address,
-							 .rank = ranks[address]};
+		attributed->items[attributed->n++] = frame;
 	}
-	free(ranks);
 }
 
 void torsh_attributed_frames_destroy(struct attributed_frames *attributed)
 {
 	free(attributed->items);
+	free(attributed->ranks);
 }

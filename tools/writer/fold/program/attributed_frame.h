@@ -4,8 +4,9 @@
  * import machinery, else the innermost Python line, else the innermost address outside the C and
  * C++ libraries, else the innermost address.
  *
- * A stack's result depends only on its own address and on its parent's result, so each stack is
- * examined once, at the first request. Owned by the drain thread.
+ * A stack's result depends only on its own address and on its parent's result. The results of the
+ * branches (stack_table.h) are stored, at the first request; the others are found from them. Owned
+ * by the drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_PROGRAM_ATTRIBUTED_FRAME_H
 #define TORSH_WRITER_FOLD_PROGRAM_ATTRIBUTED_FRAME_H
@@ -24,17 +25,25 @@ struct attributed_frame {
 _Static_assert(CODE_ADDRESSES_MAX < 1u << 24, "the number of an address has 24 bits");
 
 struct attributed_frames {
-	struct attributed_frame *items; /* by stack */
+	struct attributed_frame *items; /* by branch; [0]: of the empty stack */
 	uint32_t n;
 	size_t capacity;
+	uint8_t *ranks; /* by address; n_ranked of them */
+	size_t n_ranks;
+	uint32_t n_ranked;
 };
 
-/* Add entries for new stacks; afterwards items[] has one for each stack. */
+/* Add what new stacks need. */
 void torsh_attributed_frames_update(struct attributed_frames *attributed,
 				    const struct code_table *code,
 				    const struct stack_table *stacks);
 
-/* Free the array. */
+/* Returns the frame of a stack that was there at the last update. */
+struct attributed_frame torsh_attributed_frames_of(const struct attributed_frames *attributed,
+						   const struct stack_table *stacks,
+						   uint32_t stack);
+
+/* Free the arrays. */
 void torsh_attributed_frames_destroy(struct attributed_frames *attributed);
 
 #endif

@@ -6,7 +6,7 @@
 #include "tools/base/containers/array.h"
 
 /* Contexts that are searched; an older one is added again. */
-#define LATEST_CONTEXTS 4u
+#define LATEST_CONTEXTS 8u
 
 void torsh_site_totals_destroy(struct site_totals_table *table)
 {
@@ -19,7 +19,7 @@ static struct site_totals totals_of_one(const struct site_totals_table *table,
 					const struct heap_site *site)
 {
 	const struct site_context *context = &table->contexts[site->context];
-	uint64_t size = site->size_or_totals;
+	uint64_t size = site->size;
 	struct site_totals totals = {
 		.live = {.bytes = site->is_live ? size : 0,
 			 .n = site->is_live,
@@ -49,7 +49,7 @@ struct site_totals torsh_site_totals(const struct site_totals_table *table,
 				     const struct heap_site *site)
 {
 	if (site->has_totals)
-		return table->items[site->size_or_totals];
+		return table->items[site->totals];
 	return site->has_block ? totals_of_one(table, site) : (struct site_totals){0};
 }
 
@@ -62,7 +62,7 @@ void torsh_site_totals_set(struct site_totals_table *table, struct heap_site *si
 		torsh_array_reserve(table->items, number, &table->capacity, sizeof(*table->items));
 	table->items[number] = *totals;
 	site->has_totals = true;
-	site->size_or_totals = number;
+	site->totals = number;
 }
 
 struct site_totals *torsh_site_totals_add(struct site_totals_table *table, struct heap_site *site)
@@ -70,7 +70,7 @@ struct site_totals *torsh_site_totals_add(struct site_totals_table *table, struc
 	struct site_totals totals = torsh_site_totals(table, site);
 
 	torsh_site_totals_set(table, site, &totals);
-	return &table->items[site->size_or_totals];
+	return &table->items[site->totals];
 }
 
 static bool is_same(const struct site_context *a, const struct site_context *b)
@@ -104,17 +104,19 @@ static bool set_context(struct site_totals_table *table, struct heap_site *site,
 static bool change_one(struct site_totals_table *table, struct heap_site *site, uint32_t peak,
 		       uint32_t step, int64_t n, int64_t bytes)
 {
-	if (n == 1 && !site->has_block && bytes >= 0 && bytes <= UINT32_MAX &&
+	if (peak >> SITE_PEAK_BITS)
+		return false;
+	if (n == 1 && !site->has_block && bytes >= 0 && bytes >> SITE_SIZE_BITS == 0 &&
 	    set_context(table, site, &(struct site_context){.step = step})) {
 		site->has_block = site->is_live = true;
-		site->size_or_totals = (uint32_t)bytes;
-		site->seen = peak;
+		site->size = (uint32_t)bytes & ((1u << SITE_SIZE_BITS) - 1);
+		site->seen = peak & ((1u << SITE_PEAK_BITS) - 1);
 		return true;
 	}
-	if (n != -1 || !site->is_live || bytes != -(int64_t)site->size_or_totals)
+	if (n != -1 || !site->is_live || bytes != -(int64_t)site->size)
 		return false;
 	site->is_in_peak |= site->seen != peak;
-	site->seen = peak;
+	site->seen = peak & ((1u << SITE_PEAK_BITS) - 1);
 	site->is_live = false;
 	return true;
 }
@@ -131,7 +133,7 @@ void torsh_site_totals_change_one(struct site_totals_table *table, struct heap_s
 static bool count_one(struct site_totals_table *table, struct heap_site *site, uint64_t size,
 		      const struct scope *scope)
 {
-	if (!site->has_block || site->is_counted || size != site->size_or_totals)
+	if (!site->has_block || site->is_counted || size != site->size)
 		return false;
 	if ((scope->operator| scope->module) &&
 	    !set_context(table, site,
@@ -160,7 +162,7 @@ void torsh_site_totals_count_one_temporary(struct site_totals_table *table, stru
 {
 	struct site_totals *totals;
 
-	if (site->has_block && !site->is_temporary && size == site->size_or_totals) {
+	if (site->has_block && !site->is_temporary && size == site->size) {
 		site->is_temporary = true;
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The totals of the stacks that allocated blocks. Nine of ten stacks of a program that imports
- * modules allocate one block: such a site is 16 bytes, from which its totals are computed. A site
+ * modules allocate one block: such a site is 12 bytes, from which its totals are computed. A site
  * with another history has its totals in an array.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_SITE_TOTALS_H
@@ -15,29 +15,35 @@
 #include "tools/writer/fold/scopes.h"
 
 #define HEAP_SCOPES_DIFFER UINT32_MAX
-#define SITE_CONTEXT_BITS 16u
+#define SITE_PEAK_BITS 22u
+#define SITE_CONTEXT_BITS 12u
+#define SITE_SIZE_BITS 20u
 
 /* A stack that allocated blocks. */
 struct heap_site {
 	uint32_t stack;
-	bool is_changed : 1; /* since the last checkpoint */
-	bool is_touched : 1; /* since the latest moment */
-	bool is_ignored : 1; /* its blocks are marked as not leaked */
+	uint32_t is_changed : 1; /* since the last checkpoint */
+	uint32_t is_touched : 1; /* since the latest moment */
+	uint32_t is_ignored : 1; /* its blocks are marked as not leaked */
 	/* a framework's allocator reported that it handed out one of its blocks */
-	bool is_of_tensors : 1;
-	/* they are item number size_or_totals; else the fields below are valid */
-	bool has_totals : 1;
-	bool has_block : 1; /* its block was allocated; if not, the fields below are 0 */
-	bool is_live : 1; /* the block is */
-	bool is_in_peak : 1; /* the block was live at peak number `seen` */
-	bool is_counted : 1; /* as an allocation */
-	bool is_temporary : 1; /* the block was */
-	uint32_t context : SITE_CONTEXT_BITS;
-	uint32_t size_or_totals; /* of the block */
-	uint32_t seen; /* as in site_usage */
+	uint32_t is_of_tensors : 1;
+	uint32_t has_totals : 1; /* they are item number totals; else the other fields are valid */
+	uint32_t has_block : 1; /* its block was allocated; if not, the fields below are 0 */
+	uint32_t is_live : 1; /* the block is */
+	uint32_t is_in_peak : 1; /* the block was live at peak number `seen` */
+	uint32_t is_counted : 1; /* as an allocation */
+	uint32_t is_temporary : 1; /* the block was */
+	uint32_t seen : SITE_PEAK_BITS; /* as in site_usage */
+	union {
+		uint32_t totals;
+		struct {
+			uint32_t size : SITE_SIZE_BITS; /* of the block */
+			uint32_t context : SITE_CONTEXT_BITS;
+		};
+	};
 };
 
-_Static_assert(sizeof(struct heap_site) == 16, "a site with one block is small");
+_Static_assert(sizeof(struct heap_site) == 12, "a site with one block is small");
 
 struct site_totals {
 	struct site_usage live;
@@ -80,7 +86,7 @@ static inline struct site_totals *torsh_site_totals_need(struct site_totals_tabl
 							 struct heap_site *site)
 {
 	if (__builtin_expect(site->has_totals, 1))
-		return &table->items[site->size_or_totals];
+		return &table->items[site->totals];
 	return torsh_site_totals_add(table, site);
 }
 
@@ -94,7 +100,7 @@ static inline void torsh_site_totals_prefetch(const struct site_totals_table *ta
 					      const struct heap_site *site)
 {
 	if (site->has_totals)
-		__builtin_prefetch(&table->items[site->size_or_totals], 1);
+		__builtin_prefetch(&table->items[site->totals], 1);
 }
 
 /* Apply a site's part of a change, as torsh_site_usage_change. */
@@ -103,8 +109,7 @@ static inline void torsh_site_totals_change(struct site_totals_table *table, str
 					    int64_t n, int64_t bytes)
 {
 	if (__builtin_expect(site->has_totals, 1))
-		torsh_site_usage_change(&table->items[site->size_or_totals].live, tracker, step, n,
-					bytes);
+		torsh_site_usage_change(&table->items[site->totals].live, tracker, step, n, bytes);
 	else
 		torsh_site_totals_change_one(table, site, tracker, step, n, bytes);
 }
@@ -136,8 +141,7 @@ static inline void torsh_site_totals_count(struct site_totals_table *table, stru
 					   uint64_t size, const struct scope *scope)
 {
 	if (__builtin_expect(site->has_totals, 1))
-		torsh_site_totals_note(&table->items[site->size_or_totals], 1, (int64_t)size,
-				       scope);
+		torsh_site_totals_note(&table->items[site->totals], 1, (int64_t)size, scope);
 	else
 		torsh_site_totals_count_one(table, site, size, scope);
 }
@@ -160,7 +164,7 @@ static inline void torsh_site_totals_count_temporary(struct site_totals_table *t
 		torsh_site_totals_count_one_temporary(table, site, size);
 		return;
 	}
-	totals = &table->items[site->size_or_totals];
+	totals = &table->items[site->totals];
 	totals->temporary++;
 	totals->temporary_bytes += size;
 }

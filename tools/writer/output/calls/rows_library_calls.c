@@ -36,6 +36,8 @@ static void put_row(Torsh__LibraryCalls *row, uint32_t i, const struct library_c
 	row->k[i] = sum->key.k;
 	row->batch[i] = sum->key.batch;
 	row->letters[i] = sum->key.letters;
+	row->shape[i] = index_of(texts, sum->key.shape);
+	row->details[i] = index_of(texts, sum->key.details);
 	row->is_rest[i] = (protobuf_c_boolean)sum->key.is_rest;
 	row->calls[i] = sum->calls;
 	row->total_ns[i] = sum->total_ns;
@@ -50,7 +52,7 @@ static void put_calls(Torsh__LibraryCalls *row, struct rows_memory *memory,
 	uint32_t n = calls->n_rows;
 	struct texts texts = {.target = target};
 
-	texts.items = torsh_rows_memory(memory, 3 * (size_t)n, sizeof(*texts.items));
+	texts.items = torsh_rows_memory(memory, 5 * (size_t)n, sizeof(*texts.items));
 	ROWS_SET(row, process, target->number);
 	ROWS_COLUMN(memory, row, name, n);
 	ROWS_COLUMN(memory, row, routine, n);
@@ -61,6 +63,8 @@ static void put_calls(Torsh__LibraryCalls *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, k, n);
 	ROWS_COLUMN(memory, row, batch, n);
 	ROWS_COLUMN(memory, row, letters, n);
+	ROWS_COLUMN(memory, row, shape, n);
+	ROWS_COLUMN(memory, row, details, n);
 	ROWS_COLUMN(memory, row, is_rest, n);
 	ROWS_COLUMN(memory, row, calls, n);
 	ROWS_COLUMN(memory, row, total_ns, n);

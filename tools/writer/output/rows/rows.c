@@ -217,6 +217,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target,
 	torsh_rows_append_census(file, target, priority, false);
 	torsh_rows_append_waits(file, target, priority, false);
 	torsh_rows_append_library_calls(file, target, priority, false);
+	torsh_rows_append_tasks(file, target, priority, false);
 	mark_all_written(&target->state);
 }
 
@@ -238,6 +239,7 @@ static int append_target_to(struct recording_file *file, struct target *target,
 	torsh_rows_append_census(file, target, RECORDING_LAST, true);
 	torsh_rows_append_waits(file, target, RECORDING_LAST, true);
 	torsh_rows_append_library_calls(file, target, RECORDING_LAST, true);
+	torsh_rows_append_tasks(file, target, RECORDING_LAST, true);
 	target->rows = written;
 	return state.has_missed ? -EIO : 0;
 }

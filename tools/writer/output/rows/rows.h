@@ -31,6 +31,8 @@ struct rows_state {
 	 */
 	struct extent waits_extent; /* of the waits, in one chunk */
 	uint64_t n_waits_written; /* thread_waits.n_taken then */
+	struct extent tasks_extent; /* likewise, of the requests and tasks */
+	uint64_t n_tasks_written;
 	struct extent *extents;
 	uint32_t n_extents, n_base;
 	size_t extent_capacity;

@@ -126,10 +126,10 @@ static void sum_frames(struct needed *needed)
 		torsh_memory_new(state->tables->code.n_addresses, sizeof(*needed->frame_totals));
 	for (uint32_t i = 0; i < state->heap.n_sites; i++) {
 		struct site_totals totals = torsh_heap_totals(&state->heap, i);
-		const struct attributed_frame *frame =
-			&attributed->items[state->heap.sites[i].stack];
+		struct attributed_frame frame = torsh_attributed_frames_of(
+			attributed, &state->tables->stacks, state->heap.sites[i].stack);
 		struct frame_total *frame_total =
-			frame->rank ? &needed->frame_totals[frame->address] : &needed->none;
+			frame.rank ? &needed->frame_totals[frame.address] : &needed->none;
 
 		frame_total->bytes += totals.live.bytes;
 		frame_total->n += totals.live.n;

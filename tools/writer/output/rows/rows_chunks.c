@@ -185,6 +185,8 @@ static void put_rest(struct totals *totals)
 	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;
 	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
 	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
+	Torsh__CpuTime cpu_time = TORSH__CPU_TIME__INIT, *cpu_times = &cpu_time;
+	Torsh__CpuSupply supply = TORSH__CPU_SUPPLY__INIT, *supplies = &supply;
 	Torsh__StackTotals *sites = &totals->sites;
 	Torsh__Threads *threads = &totals->threads;
 	Torsh__Live *live = &totals->live;
@@ -197,9 +199,15 @@ static void put_rest(struct totals *totals)
 	torsh_rows_put_process(&process, &memory, totals->target);
 	torsh_rows_put_heap(&heap, &memory, totals->target);
 	torsh_rows_put_series(&series, &memory, totals->target);
+	torsh_rows_put_cpu_time(&cpu_time, &memory, totals->target);
+	torsh_rows_put_cpu_supply(&supply, &memory, totals->target);
 	chunk.n_process = chunk.n_heap = chunk.n_series = 1;
 	chunk.n_stack_totals = chunk.n_threads = chunk.n_live = chunk.n_mappings = 1;
 	chunk.n_growth = totals->has_growth;
+	chunk.n_cpu_time = cpu_time.n_at_ns != 0;
+	chunk.cpu_time = &cpu_times;
+	chunk.n_cpu_supply = supply.n_throttled_ns || supply.n_stolen_ns;
+	chunk.cpu_supply = &supplies;
 	chunk.n_moments = moments->n_number != 0;
 	chunk.process = &processes;
 	chunk.heap = &heaps;

@@ -164,6 +164,10 @@ void torsh_rows_append_residency(struct recording_file *file, const struct targe
 void torsh_rows_append_library_calls(struct recording_file *file, struct target *target,
 				     enum recording_priority priority, bool is_all);
 
+/* Write its requests and tasks; is_all likewise. */
+void torsh_rows_append_tasks(struct recording_file *file, struct target *target,
+			     enum recording_priority priority, bool is_all);
+
 /* Write the census of its small objects of Python; is_all likewise. */
 void torsh_rows_append_census(struct recording_file *file, const struct target *target,
 			      enum recording_priority priority, bool is_all);
@@ -181,6 +185,14 @@ void torsh_rows_refresh_threads(struct target *target);
 /* Put changed threads, at most ROWS_THREADS from *next on, which moves past the last one. */
 void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory,
 			    const struct target *target, uint32_t *next);
+
+/* Put all fields of a CpuTime row. */
+void torsh_rows_put_cpu_time(Torsh__CpuTime *row, struct rows_memory *memory,
+			     const struct target *target);
+
+/* Put all fields of a CpuSupply row. */
+void torsh_rows_put_cpu_supply(Torsh__CpuSupply *row, struct rows_memory *memory,
+			       const struct target *target);
 
 /* Put all fields of a Series row. */
 void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory,

@@ -300,3 +300,43 @@ void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory,
 		row->rss_bytes[i] = series->points[i].rss_bytes;
 	}
 }
+
+void torsh_rows_put_cpu_time(Torsh__CpuTime *row, struct rows_memory *memory,
+			     const struct target *target)
+{
+	const struct sum_points *points = &target->usage.cpu.points;
+	uint32_t n = points->n;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_COLUMN(memory, row, at_ns, n);
+	ROWS_COLUMN(memory, row, ran_ns, n);
+	ROWS_COLUMN(memory, row, waited_ns, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->at_ns[i] = ns_of(target, points->items[i].stamp);
+		row->ran_ns[i] = points->items[i].sums[0];
+		row->waited_ns[i] = points->items[i].sums[1];
+	}
+}
+
+void torsh_rows_put_cpu_supply(Torsh__CpuSupply *row, struct rows_memory *memory,
+			       const struct target *target)
+{
+	const struct cpu_supply *supply = &target->usage.supply;
+	const struct sum_points *points = &target->usage.supply_points;
+	uint32_t n = points->n;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_COLUMN(memory, row, at_ns, n);
+	for (uint32_t i = 0; i < n; i++)
+		row->at_ns[i] = ns_of(target, points->items[i].stamp);
+	if (supply->has_throttling) {
+		ROWS_COLUMN(memory, row, throttled_ns, n);
+		for (uint32_t i = 0; i < n; i++)
+			row->throttled_ns[i] = points->items[i].sums[0];
+	}
+	if (supply->has_stolen) {
+		ROWS_COLUMN(memory, row, stolen_ns, n);
+		for (uint32_t i = 0; i < n; i++)
+			row->stolen_ns[i] = points->items[i].sums[1];
+	}
+}

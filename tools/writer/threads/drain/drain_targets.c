@@ -132,6 +132,10 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 
 	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
 		target->wait_status = status;
+	if (torsh_view_rests(&target->view))
+		torsh_process_state_note(
+			&target->state,
+			"its recording was ended by torsh stop; the process ran on");
 	target->end_ns = torsh_session_ns(&drain->session, target->end_monotonic_ns);
 	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets,
 			  &drain->tables);
@@ -146,13 +150,12 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 	add_pending_children(drain, target);
 	if (has_children(target))
 		atomic_store_explicit(&drain->had_children, true, memory_order_release);
-	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED,
-			      memory_order_release);
 	torsh_fork_ancestry_end(&drain->ancestry, target);
 	torsh_status_reader_remove(drain->status_reader, target);
 	torsh_reachability_destroy(target->reachability);
 	torsh_residency_destroy(target->residency);
 	torsh_census_watch_destroy(target->census);
+	torsh_view_leave(&target->view);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */

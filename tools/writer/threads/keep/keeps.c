@@ -16,6 +16,8 @@
 #include "tools/writer/threads/end_exports.h"
 
 #define TEXT_BYTES 400u
+#define KEPT_NOTE "kept as "
+#define GONE_NOTE "copies that gave their places to later ones: "
 #define SETTLED_NS UINT64_C(500000000) /* after a copy: the rings may be full still */
 
 struct keep_command {
@@ -51,8 +53,6 @@ static int begin(struct keeps *keeps, struct target *target, bool has_stacks, co
 
 	if (!path)
 		return -EACCES;
-	/* The copy has the note, too. */
-	torsh_process_state_note(&target->state, "kept as %s: %s", path, text);
 	child = start_command(target, path, has_stacks);
 	if (child < 0) {
 		torsh_process_state_note(&target->state, "%s could not be written: %s", path,
@@ -60,6 +60,8 @@ static int begin(struct keeps *keeps, struct target *target, bool has_stacks, co
 		free(path);
 		return child;
 	}
+	/* The copy has the note, too: this thread has not answered the command yet. */
+	torsh_process_state_note(&target->state, KEPT_NOTE "%s: %s", path, text);
 	command = torsh_memory_new(1, sizeof(*command));
 	*command = (struct keep_command){
 		.child = child, .process = target->number, .path = path, .next = keeps->first};
@@ -68,19 +70,35 @@ static int begin(struct keeps *keeps, struct target *target, bool has_stacks, co
 	return 0;
 }
 
-/* A copy that nobody asked for gives its place to a later one. */
-static void drop_oldest(struct keeps *keeps, struct target *target)
+static void forget_notes(struct target *const *targets, uint32_t n_targets, const char *beginning)
 {
-	uint32_t *place = &keeps->unasked[keeps->n_unasked % KEEPS_MAX];
-	char *path = keeps->n_unasked < KEEPS_MAX
-			     ? NULL
-			     : torsh_copy_path(keeps->recording_path, "kept", *place);
+	for (uint32_t i = 0; i < n_targets; i++)
+		torsh_process_state_forget_note(&targets[i]->state, beginning);
+}
 
-	if (path && !unlink(path))
-		torsh_process_state_note(&target->state, "%s gave its place to a later copy", path);
-	free(path);
-	*place = keeps->n_kept;
-	keeps->n_unasked++;
+/*
+ * Copies that nobody asked for give their places to later ones. They need no notes any more, and a
+ * run of weeks has more of them than a process has notes: one tells how many there were.
+ */
+static void drop_oldest(struct keeps *keeps, struct target *const *targets, uint32_t n_targets)
+{
+	char note[PROCESS_STATE_NOTE_BYTES];
+
+	while (n_targets && keeps->n_unasked - keeps->n_dropped > KEEPS_MAX) {
+		uint32_t number = keeps->unasked[keeps->n_dropped++ % KEEPS_ROOM];
+		char *path = torsh_copy_path(keeps->recording_path, "kept", number);
+
+		if (!path)
+			continue;
+		snprintf(note, sizeof(note), KEPT_NOTE "%s: ", path);
+		forget_notes(targets, n_targets, note);
+		if (!unlink(path)) {
+			forget_notes(targets, n_targets, GONE_NOTE);
+			torsh_process_state_note(&targets[0]->state, GONE_NOTE "%" PRIu32,
+						 ++keeps->n_gone);
+		}
+		free(path);
+	}
 }
 
 /* Returns as torsh_keeps_keep. */
@@ -92,8 +110,9 @@ static int keep(struct keeps *keeps, struct target *target, enum keep_cause caus
 	if (result)
 		return result;
 	keeps->last_ns = torsh_clock_monotonic_ns();
-	if (cause != KEEP_REQUESTED)
-		drop_oldest(keeps, target);
+	/* A copy that finds no room stays. */
+	if (cause != KEEP_REQUESTED && keeps->n_unasked - keeps->n_dropped < KEEPS_ROOM)
+		keeps->unasked[keeps->n_unasked++ % KEEPS_ROOM] = keeps->n_kept;
 	if (keeps->peers && cause != KEEP_BY_PEER)
 		torsh_keep_peers_announce(keeps->peers, text);
 	return (int)keeps->n_kept;
@@ -223,6 +242,7 @@ void torsh_keeps_poll(struct keeps *keeps, struct target *const *targets, uint32
 	if (keeps->peers)
 		take_announced(keeps, targets, n_targets);
 	keep_pending(keeps, targets, n_targets);
+	drop_oldest(keeps, targets, n_targets);
 	while (*next) {
 		struct keep_command *command = *next;
 

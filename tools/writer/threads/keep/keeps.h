@@ -14,6 +14,7 @@
 #include "tools/writer/input/target.h"
 #include "tools/writer/threads/keep/keep_peers.h"
 
+#define KEEPS_ROOM 32u
 #define KEEPS_MAX 16u /* of a session, besides those that somebody asks for: the last ones */
 /*
  * From one copy to the next, or half of what the recorder spans: what happens sooner waits, and the
@@ -42,7 +43,9 @@ struct keeps {
 	struct keep_peers *peers; /* NULL: none */
 	bool is_on; /* a flight recorder */
 	uint32_t n_kept;
-	uint32_t unasked[KEEPS_MAX], n_unasked; /* numbers of the last ones, as a ring */
+	uint32_t unasked[KEEPS_ROOM]; /* numbers of the last ones, as a ring */
+	uint32_t n_unasked, n_dropped; /* so far */
+	uint32_t n_gone; /* of those that were dropped: there was a file */
 	char *pending; /* what waits; NULL: nothing */
 	uint32_t pending_process;
 	enum keep_cause pending_cause;
@@ -70,7 +73,7 @@ void torsh_keeps_check(struct keeps *keeps, struct target *target, uint64_t now_
 uint64_t torsh_keeps_next_ns(const struct keeps *keeps, const struct target *target,
 			     uint64_t now_ns, uint64_t session_ns);
 
-/* Note which copies could not be written, and keep one if another writer does. */
+/* Note which copies could not be written, keep one if another writer does, and drop old ones. */
 void torsh_keeps_poll(struct keeps *keeps, struct target *const *targets, uint32_t n_targets);
 
 /* Returns true while a copy is being written: the session is not to end before. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The page of torsh ranks: who makes the others wait and why, a heat map of ranks by steps, and tables.
+// The page of torsh ranks: who makes the others wait and why, who does something else, a heat map of ranks by steps, and tables.
 
 import {append, h, replace, svg} from "../dom.js";
 import {bytes, count, percent, plural, si, time} from "../format.js";
@@ -30,6 +30,32 @@ function stragglersPanel(job) {
 	return panel("stragglers", "Stragglers", note, job.stragglers.map((straggler) => h("div", {class: "straggler"},
 		h("p", {}, h("b", {}, rankText(straggler.rank)), ` was last in ${count(straggler.times_last)} of ${count(straggler.compared)} collectives: the job was ${time(straggler.cost_ns)} (${percent(straggler.share)}) later, the others waited ${time(straggler.waited_ns)}.`),
 		causesOf(straggler))));
+}
+
+/* ---- outliers ---- */
+
+// The innermost of a path has most of its name; the whole is its title.
+function pathOf(difference) {
+	return h("span", {title: difference.path}, difference.path.split(" > ").at(-1));
+}
+
+function outlierOf(outlier) {
+	return h("div", {class: "outlier"},
+		h("p", {}, h("b", {}, rankText(outlier.rank)), ` differs in ${percent(outlier.share)} of a step.`),
+		table({rows: outlier.differences, label: `what ${rankText(outlier.rank)} does otherwise`, sortBy: 6, columns: [
+			{title: "Difference", isText: true, value: (row) => row.kind},
+			{title: "In", isText: true, value: (row) => row.path, cell: pathOf},
+			{title: "Calls", value: (row) => row.calls, text: count},
+			{title: "Others' calls", value: (row) => row.others_calls, text: count},
+			{title: "A step", value: (row) => row.step_ns, text: time},
+			{title: "Others' step", value: (row) => row.others_step_ns, text: time},
+			{title: "Of a step", isMinor: true, value: (row) => row.share, text: percent, bar: true},
+		]}));
+}
+
+function outliersPanel(job) {
+	return job.outliers?.length ? panel("outliers", "Ranks that do something else than the others", "by call paths; of others the median",
+		job.outliers.map(outlierOf)) : null;
 }
 
 /* ---- heat map ---- */
@@ -106,7 +132,7 @@ function startJob() {
 	document.title = "torsh ranks";
 	document.documentElement.classList.add("diff");
 	append(document.getElementById("top"), h("div", {class: "title"}, h("span", {class: "mark"}, "torsh"), h("h1", {}, plural(job.ranks.length + job.omitted_ranks, "rank")), h("span", {class: "spring"}), themeButton()));
-	replace(document.getElementById("main"), stragglersPanel(job), heatPanel(job), ranksPanel(job), collectivesPanel(job), imbalancePanel(job), pathPanel(job));
+	replace(document.getElementById("main"), stragglersPanel(job), outliersPanel(job), heatPanel(job), ranksPanel(job), collectivesPanel(job), imbalancePanel(job), pathPanel(job));
 	document.documentElement.dataset.ready = "true";
 }
 

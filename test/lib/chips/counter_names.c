@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * counter_names LIBCUPTI CHIP... [METRIC...]: what the agent would measure on these chips, by a
- * libcupti that needs no device. One JSON object a line: {"chip", "choice": "K1"|"K2"|"T",
+ * libcupti that needs no device. One JSON object a line: {"chip", "choice": "K1"|"K2"|"FULL"|"T",
  * "passes", "metrics": {field: name}}. Metrics, which have "__" in their names, are looked up
  * instead: {"chip", "name", "range", "sampling"}, the results of CUPTI.
  */
@@ -108,6 +108,7 @@ int main(int argc, char **argv)
 		}
 		print_choice(argv[i], "K1", K1);
 		print_choice(argv[i], "K2", K2);
+		print_choice(argv[i], "FULL", FULL);
 		print_choice(argv[i], "T", T);
 	}
 	return 0;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "collectors/python/python_runs.h"
+
+#include <stdatomic.h>
+
+#include "agent/process/process.h"
+#include "collectors/python/gc_events.h"
+#include "collectors/tasks/task_events.h"
+#include "shim/hooks.h"
+
+void torsh_python_runs(void)
+{
+	torsh_gc_watch();
+	torsh_tasks_watch();
+}
+
+void torsh_python_loading(void)
+{
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	    torsh_process->pid)
+		torsh_python_runs();
+}

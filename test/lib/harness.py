@@ -56,7 +56,7 @@ def case(function):
 def add_case(name, function, *arguments):
     """The same function as a case for each row of a table."""
     _cases[name] = lambda: function(*arguments)
-    _needs[name] = [*getattr(function, "needs", []), *(["waits"] if getattr(function, "does_wait", False) else [])]
+    _needs[name] = [*getattr(function, "needs", []), *getattr(function, "marks", [])]
 
 
 def needs(*environments):
@@ -69,13 +69,24 @@ def needs(*environments):
 
 def waits(function):
     """Below @case: it waits for clocks and other processes more than it computes, and measures nothing itself."""
-    function.does_wait = True
+    function.marks = ["waits"]
+    return function
+
+
+def quiet(function):
+    """Below @case: its truth is times, so the others of this run are not beside it."""
+    function.marks = ["quiet"]
     return function
 
 
 def all_wait():
     """So does every case of the script."""
     _needs_of_all.append("waits")
+
+
+def all_are_quiet():
+    """So is every case of the script."""
+    _needs_of_all.append("quiet")
 
 
 def all_need(environment):

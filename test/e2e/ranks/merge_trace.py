@@ -120,6 +120,7 @@ def ranks_and_arrows_of_a_trace_for_chrome():
 
 
 @case
+@quiet
 def steps_and_times_on_aligned_clocks():
     """The second rank's clocks are 11,560 s and 11.56 s ahead; each rank says between which times it entered its all-reduces."""
     stamps = scratch("stamps")

@@ -17,6 +17,8 @@ from html_report import expect_sealed, opened  # noqa: E402
 from schema import expect_fits  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
+all_are_quiet()
+
 PROGRAM = ROOT / "test/python/ranks/ranks_job.py"
 STEPS = 40
 LATE = 1

@@ -98,15 +98,16 @@ def copies_that_gave_their_places_leave_one_note_in_all():
 
 
 @case
+@quiet
 def the_file_does_not_grow_with_the_run():
     sizes = {}
-    # Room is used again after some 4 s: both runs are longer.
+    # Room is used again after some 4 s: both runs are longer. What grows with the run would nearly double.
     for n in (8000, 16000):
         with Target(PACED, TORSH_PROFILER_RECORD="ring:100steps", TORSH_PROFILER_KEEP="none") as target:
             target.send("s" * n)
             target.end()
             sizes[n] = recording_of(target).stat().st_size
-    assert sizes[16000] < 1.25 * sizes[8000], sizes
+    assert sizes[16000] < 1.5 * sizes[8000], sizes
 
 
 @case

@@ -15,6 +15,8 @@ from harness import *  # noqa: E402,F403
 from environments import torch_python  # noqa: E402
 from schema import expect_fits  # noqa: E402
 
+all_are_quiet()
+
 ACTIVITIES = "torch,python,waits"
 # LOAD WORKERS: a step loads for so long, then computes and sleeps for 60 ms. It prints when it had each batch, and when it was done.
 LOADING = """

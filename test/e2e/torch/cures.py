@@ -18,6 +18,7 @@ from schema import expect_fits  # noqa: E402
 from simcuda import cuda_python, record_simulated  # noqa: E402
 
 all_need("torch")
+all_are_quiet()
 
 FOLDER = ROOT / "test/python/slow"
 MODULES = {"PYTHONPATH": str(ROOT / "tools/python"), "OMP_NUM_THREADS": "1", "TORSH_PROFILER_SUMMARY": "0"}
@@ -38,6 +39,8 @@ CURES = {
     "evaluation": (r"inference_mode|no_grad", None, False),
     "checkpoints": (r"copy\.deepcopy", None, False),
 }
+HELD = ("held", "held in part")
+MORE_RUNS = 2  # of each form where one pair leaves a claim open: times of single runs are the machine's, too
 SIMULATED = {"items"}  # on simulated CUDA, whose times are not those of a device
 
 
@@ -54,16 +57,32 @@ def run_form(name, form, output):
 
 
 def compared(name):
-    """The brief of the slow form, and what torsh validate says of the cured one; recorded once in a run."""
+    """
+    The brief of the slow form, and what torsh validate says of the cured one; recorded once in a run. Where the first claim did
+    not hold, by turns recorded and validated with more runs.
+    """
     def make(folder):
-        printed, slow, page = {}, folder / "slow", folder / "brief.md"
-        for form in ("slow", "cured"):
-            (folder / form).mkdir()
-            printed[form] = run_form(name, form, folder / form)
+        runs, printed, page = {"slow": [], "cured": []}, {}, folder / "brief.md"
+
+        def record_pair():
+            for form, outputs in runs.items():
+                outputs.append(folder / f"{form}-{len(outputs)}")
+                outputs[-1].mkdir()
+                printed.setdefault(form, run_form(name, form, outputs[-1]))
+
+        def validated():
+            words = ("validate", *runs["slow"], "--", *runs["cured"], "--brief", page, "--json")
+            return json.loads(run([TORSH, *words]).stdout)
+        record_pair()
+        slow = runs["slow"][0]
         torsh("brief", slow, "-o", page)
-        words = ("validate", slow, folder / "cured", "--brief", page, "--json")
-        return {"brief": json.loads(torsh("brief", slow, "--json")), "page": page.read_text(), "printed": printed,
-                "folder": str(folder), "validated": json.loads(run([TORSH, *words]).stdout)}
+        found = {"brief": json.loads(torsh("brief", slow, "--json")), "page": page.read_text(), "printed": printed,
+                 "slow": str(slow), "validated": validated()}
+        if claim_of(found)["verdict"] not in HELD:
+            for _ in range(MORE_RUNS):
+                record_pair()
+            found["validated"] = validated()
+        return found
     return once(f"cure-{name}", make)
 
 
@@ -122,7 +141,7 @@ def at_least_8_of_10_first_hypotheses_name_the_cure():
 
 @case
 def at_least_8_of_10_claims_held():
-    held = {name: claim_of(found)["verdict"] in ("held", "held in part") for name, found in all_found().items()}
+    held = {name: claim_of(found)["verdict"] in HELD for name, found in all_found().items()}
     assert sum(held.values()) * 10 >= LEAST * len(held), held
 
 
@@ -148,7 +167,7 @@ def nodes_of_an_unused_graph_are_counted():
 
 @case
 def a_change_that_cures_nothing_is_not_tried():
-    slow = pathlib.Path(compared("growing")["folder"]) / "slow"
+    slow = compared("growing")["slow"]
     found = json.loads(torsh("validate", slow, slow, "--json", expect=1))
     first = found["claims"][0]
     expect_equal((first["rule"], first["verdict"], first["cause"], found["holds"]), ("growing_cat", "not tried", "there", False), "the claim")

@@ -6,6 +6,7 @@ offset is the kernel's, and its wall clock by a library in the writer.
 
 import json
 import pathlib
+import random
 import socket
 import subprocess
 
@@ -18,9 +19,16 @@ NAMESPACE_S = 11_560
 
 
 def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """A port that nobody has, of UDP and of TCP, below those that the kernel gives to whoever asks for any."""
+    while True:
+        port = random.randrange(10000, 32768)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
+            try:
+                udp.bind(("127.0.0.1", port))
+                tcp.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def environment(output, port, **variables):

@@ -16,6 +16,7 @@ struct world {
 	uint32_t n_ranks, rank, at; /* at: the path that differs */
 	enum planted planted;
 	bool is_slow; /* the rank is slower as a whole */
+	bool is_crowded; /* it waits for a CPU half of its time */
 	bool has_messages;
 };
 
@@ -26,6 +27,17 @@ static uint32_t node_of(struct fold *fold, uint32_t i)
 	snprintf(name, sizeof(name), "aten::operator_%u", i);
 	return torsh_fold_node(fold, 0,
 			       &(struct fold_key){.kind = FOLD_OPERATOR, .function = name});
+}
+
+/* What the rank ran and waited for a CPU before its collective. */
+static void add_cpu(Torsh__FoldRank *row, const struct world *world)
+{
+	row->n_cpu_ran_ns = row->n_cpu_waited_ns = row->n_group;
+	row->cpu_ran_ns = calloc(row->n_group, sizeof(*row->cpu_ran_ns));
+	row->cpu_waited_ns = calloc(row->n_group, sizeof(*row->cpu_waited_ns));
+	row->cpu_ran_ns[0] = 1000000;
+	if (world->is_crowded && row->rank == world->rank)
+		row->cpu_waited_ns[0] = 1000000;
 }
 
 /* Paths have from 1 to 12 ms a step, with a tenth of noise. */
@@ -75,6 +87,7 @@ static struct job *read_world(const struct world *world, uint64_t *random)
 		}
 		fixture_sample(row, 0, 1000, 10, NULL);
 		fixture_settle(row);
+		add_cpu(row, world);
 		row->path = calloc(PATHS + 1, sizeof(*row->path));
 		row->path_ns = calloc(PATHS + 1, sizeof(*row->path_ns));
 		row->path_calls = calloc(PATHS + 1, sizeof(*row->path_calls));
@@ -146,6 +159,24 @@ static void equal_ranks_are_silent(void **state)
 	}
 }
 
+/* 30 ms more in one path: less than what the rank waited for a CPU in a step of 156 ms. */
+static void time_without_a_cpu_is_no_difference(void **state)
+{
+	uint64_t random = 9;
+
+	(void)state;
+	for (int i = 0; i < TRIALS; i++) {
+		struct world world = random_world(&random, i % 2 ? SLOW_PATH : MORE_CALLS);
+		struct job *job;
+
+		world.is_crowded = true;
+		job = read_world(&world, &random);
+		assert_null(job->no_outliers);
+		assert_int_equal(job->n_outliers, world.planted == MORE_CALLS);
+		torsh_job_free(job);
+	}
+}
+
 static void ranks_that_can_not_be_compared_are_not(void **state)
 {
 	uint64_t random = 7;
@@ -182,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(planted_patterns_are_found),
 		cmocka_unit_test(equal_ranks_are_silent),
+		cmocka_unit_test(time_without_a_cpu_is_no_difference),
 		cmocka_unit_test(ranks_that_can_not_be_compared_are_not),
 	};
 

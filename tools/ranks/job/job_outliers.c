@@ -6,7 +6,8 @@
  *
  * A path differs if calls do, which noise doesn't change, or its time in the median step, after
  * the whole rank's speed is taken out. The difference must be three times that of the other ranks,
- * all but the most different quarter, so that ranks which differ anyhow raise no alarm.
+ * all but the most different quarter, so that ranks which differ anyhow raise no alarm. Time must
+ * differ by more than what the longer ones waited for a CPU: that falls into any path.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +34,12 @@ struct path {
 	double *calls, *step_ns; /* by rank */
 	double *deviations; /* scratch */
 	size_t n;
+};
+
+/* Of each rank's time between collectives, the part that its threads waited for a CPU. */
+struct cpu_waits {
+	double *shares; /* by rank; 0: also where it isn't known */
+	double median;
 };
 
 static int compare_doubles(const void *a, const void *b)
@@ -223,6 +230,25 @@ static double total_of(const struct seen *seen, size_t n, const double *speeds, 
 	return total;
 }
 
+static struct cpu_waits find_cpu_waits(const struct job *job, double *scratch)
+{
+	struct cpu_waits waits = {torsh_need_items(NULL, 0, job->n_ranks, sizeof(double)), 0};
+
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		const Torsh__FoldRank *row = job->ranks[i].row;
+		double ran_ns = 0, waited_ns = 0;
+
+		for (size_t k = 0; k < row->n_cpu_waited_ns; k++)
+			waited_ns += (double)row->cpu_waited_ns[k];
+		for (size_t k = 0; k < row->n_cpu_ran_ns; k++)
+			ran_ns += (double)row->cpu_ran_ns[k];
+		if (waited_ns > 0)
+			waits.shares[i] = waited_ns / (ran_ns + waited_ns);
+	}
+	waits.median = quantile(waits.shares, job->n_ranks, 0.5, scratch);
+	return waits;
+}
+
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
 static void add_difference(struct job_outlier *outlier, const struct job_difference *difference)
@@ -242,7 +268,7 @@ static void add_difference(struct job_outlier *outlier, const struct job_differe
 }
 
 static void judge_path(struct job_outlier *outliers, const struct path *path, uint32_t node,
-		       double total_ns)
+		       double total_ns, const struct cpu_waits *waits)
 {
 	double calls = quantile(path->calls, path->n, 0.5, path->deviations);
 	double step_ns = quantile(path->step_ns, path->n, 0.5, path->deviations);
@@ -252,13 +278,15 @@ static void judge_path(struct job_outlier *outliers, const struct path *path, ui
 	for (size_t i = 0; i < path->n; i++) {
 		double more_calls = fabs(path->calls[i] - calls);
 		double more_ns = fabs(path->step_ns[i] - step_ns);
-		double most_ns = path->step_ns[i] > step_ns ? path->step_ns[i] : step_ns;
+		bool is_longer = path->step_ns[i] > step_ns;
+		double most_ns = is_longer ? path->step_ns[i] : step_ns;
+		double waited_ns = (is_longer ? waits->shares[i] : waits->median) * total_ns;
 		bool has_calls = more_calls >= LEAST_CALLS &&
 				 more_calls > LEAST_CALLS_RATIO * calls &&
 				 more_calls > TIMES_OTHERS * calls_spread &&
 				 most_ns > LEAST_CALLS_SHARE * total_ns;
-		bool has_time = more_ns > LEAST_TIME_SHARE * total_ns && more_ns > step_ns / 2 &&
-				more_ns > TIMES_OTHERS * ns_spread;
+		bool has_time = more_ns > LEAST_TIME_SHARE * total_ns + waited_ns &&
+				more_ns > step_ns / 2 && more_ns > TIMES_OTHERS * ns_spread;
 
 		if (has_calls || has_time)
 			add_difference(&outliers[i], &(struct job_difference){
@@ -298,6 +326,7 @@ void torsh_job_find_outliers(struct job *job)
 {
 	size_t n, n_ranks = job->n_ranks;
 	struct path path = {.n = n_ranks};
+	struct cpu_waits waits;
 	struct seen *seen;
 	double *speeds, total_ns;
 
@@ -311,6 +340,7 @@ void torsh_job_find_outliers(struct job *job)
 	seen = see_paths(job, &n);
 	speeds = find_speeds(job, seen, n, &path);
 	total_ns = total_of(seen, n, speeds, &path);
+	waits = find_cpu_waits(job, path.deviations);
 	for (size_t i = 0, taken; i < n && total_ns > 0; i += taken) {
 		double most_ns = 0;
 
@@ -320,9 +350,10 @@ void torsh_job_find_outliers(struct job *job)
 			most_ns = path.step_ns[rank] > most_ns ? path.step_ns[rank] : most_ns;
 		}
 		if (most_ns > LEAST_CALLS_SHARE * total_ns)
-			judge_path(job->outliers, &path, seen[i].node, total_ns);
+			judge_path(job->outliers, &path, seen[i].node, total_ns, &waits);
 	}
 	keep_outliers(job);
+	free(waits.shares);
 	free(speeds);
 	free(seen);
 	free(path.calls);

@@ -71,7 +71,7 @@ def compared(name):
                 printed.setdefault(form, run_form(name, form, outputs[-1]))
 
         def validated():
-            words = ("validate", *runs["slow"], "--", *runs["cured"], "--brief", page, "--json")
+            words = ("validate", "--brief", page, "--json", *runs["slow"], "--", *runs["cured"])
             return json.loads(run([TORSH, *words]).stdout)
         record_pair()
         slow = runs["slow"][0]

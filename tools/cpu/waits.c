@@ -166,13 +166,12 @@ void torsh_waits_free(struct waits *waits)
 	free(waits->threads);
 }
 
-const char *torsh_wait_thread_name(const struct wait_thread *thread, uint32_t *tid)
+const char *torsh_wait_thread_name(const struct recorded_process *process, uint32_t thread,
+				   uint32_t *tid)
 {
-	const struct recorded_process *process = thread->process;
-
 	*tid = 0;
-	if (thread->thread >= process->n_threads || !process->threads[thread->thread].is_known)
+	if (thread >= process->n_threads || !process->threads[thread].is_known)
 		return NULL;
-	*tid = process->threads[thread->thread].tid;
-	return process->threads[thread->thread].name;
+	*tid = process->threads[thread].tid;
+	return process->threads[thread].name;
 }

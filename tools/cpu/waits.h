@@ -52,7 +52,8 @@ void torsh_waits_collect(struct waits *waits, struct recorded_process *const *pr
 /* Free the waits. */
 void torsh_waits_free(struct waits *waits);
 
-/* Returns the thread's name; NULL: not known. *tid: 0 if it isn't known. */
-const char *torsh_wait_thread_name(const struct wait_thread *thread, uint32_t *tid);
+/* Returns the name of a row of the process's threads; NULL: not known. *tid: 0 if it isn't known. */
+const char *torsh_wait_thread_name(const struct recorded_process *process, uint32_t thread,
+				   uint32_t *tid);
 
 #endif

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What threads waited for, against the clock of a program that waits in every way and knows for what."""
 
+import collections
 import pathlib
 import re
 import sys
@@ -99,7 +100,7 @@ def expect_wakers(arguments, process):
     rows = rows_of(output)
     waits = [row for row in rows if row.get("event") == "thread_wait" and row["process"] == process]
     tids = [row["threads"]["tid"] for row in rows if row.get("threads", {}).get("process") == process][-1]
-    known = 0
+    known = collections.Counter()
     for name, kind, *numbers in lines:
         object, tid, begin, end, waker, before, after = map(int, numbers)
         found = [row for row in waits if (KINDS[row["kind"]], row["object"], tids[row["thread"]]) == (kind, object, tid) and
@@ -112,8 +113,18 @@ def expect_wakers(arguments, process):
         if waker:
             earliest = before - (end - row["duration_ns"]) - 256
             assert earliest <= row["woken_ns"] <= min(after - begin, row["duration_ns"]), (name, earliest, row, after - begin)
-            known += 1
-    expect_equal(known, 10, "waits that a thread ended")
+            known[kind, tid, waker] += 1
+    expect_equal(known.total(), 10, "waits that a thread ended")
+    # Helpers wait for each other, too.
+    known.update((KINDS[row["kind"]], tids[row["thread"]], tids[row["waker"] - 1]) for row in waits if row["waker"])
+    shown = [row for row in off(output)["wakers"] if row["pid"] in pids_of(rows, process)]
+    expect_equal({(row["kind"], row["tid"], row["waker_tid"]): row["count"] for row in shown if row["waker_tid"]}, dict(known), "wakers")
+    text = torsh("cpu", output, "--off", "--limit", "0")
+    assert "ended by" in text and all(str(waker) in text for _, _, waker in known), text
+
+
+def pids_of(rows, process):
+    return {row["process"]["pid"] for row in rows if isinstance(row.get("process"), dict) and row["process"]["process"] == process}
 
 
 @case

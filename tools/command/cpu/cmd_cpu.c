@@ -14,7 +14,8 @@ static const char doc[] =
 	"phase or step. It has to be recorded with samples among TORSH_PROFILER_ACTIVITIES: torsh-run(1).\v"
 	"A sample counts with what its thread ran since the sample before. Self is what the function did itself, total is with "
 	"what it called. A thread that waits has no samples: --off shows what threads waited for in the C library, where waits "
-	"is among TORSH_PROFILER_ACTIVITIES: each wait of 50 us or more with its stack, shorter calls by their number. Steps are "
+	"is among TORSH_PROFILER_ACTIVITIES: each wait of 50 us or more with its stack, shorter calls by their number, and which threads ended waits for locks "
+	"and conditions. Steps are "
 	"shown with what they consist of: operators, what is between them, waits, and Python's garbage collector, moment by "
 	"moment on the thread that runs most operators, so that the parts of a step add up to its time. --steps and "
 	"--skip-warmup choose steps; the waits are those of the whole run.";

@@ -25,10 +25,12 @@ static void find_parts(struct cpu_off_view *view)
 void torsh_cpu_off(struct reading *reading, const struct read_options *options, bool is_gil)
 {
 	struct cpu_off_view view = {.reading = reading, .options = options, .is_gil = is_gil};
+	uint32_t kinds = is_gil ? UINT32_C(1) << THREAD_WAIT_GIL : UINT32_MAX;
 
 	torsh_reading_prepass(&view.prepass, reading, options);
-	torsh_waits_collect(&view.waits, reading->processes, reading->n_processes,
-			    is_gil ? UINT32_C(1) << THREAD_WAIT_GIL : UINT32_MAX);
+	torsh_waits_collect(&view.waits, reading->processes, reading->n_processes, kinds);
+	torsh_wait_wakers_collect(&view.wakers, reading->recording, reading->processes,
+				  reading->n_processes, kinds);
 	find_parts(&view);
 	if (options->is_json)
 		torsh_cpu_off_json(&view);
@@ -37,6 +39,7 @@ void torsh_cpu_off(struct reading *reading, const struct read_options *options, 
 	for (size_t i = 0; i < view.prepass.n; i++)
 		free(view.parts[i]);
 	free(view.parts);
+	torsh_wait_wakers_free(&view.wakers);
 	torsh_waits_free(&view.waits);
 	torsh_prepass_free(&view.prepass);
 }

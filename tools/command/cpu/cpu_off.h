@@ -5,6 +5,7 @@
 
 #include "tools/command/reading.h"
 #include "tools/cpu/step_parts.h"
+#include "tools/cpu/wait_wakers.h"
 #include "tools/cpu/waits.h"
 
 struct cpu_off_view {
@@ -12,6 +13,7 @@ struct cpu_off_view {
 	const struct read_options *options;
 	struct prepass prepass;
 	struct waits waits;
+	struct wait_wakers wakers;
 	struct step_parts **parts; /* by process of the pre-pass */
 	bool is_recorded; /* the waits of at least one process */
 	bool is_gil; /* waits for Python's lock alone */

@@ -47,7 +47,7 @@ static void emit_site(struct json_writer *json, const struct cpu_off_view *view,
 static void emit_thread(struct json_writer *json, const struct wait_thread *thread)
 {
 	uint32_t tid;
-	const char *name = torsh_wait_thread_name(thread, &tid);
+	const char *name = torsh_wait_thread_name(thread->process, thread->thread, &tid);
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_u64(json, "pid", thread->process->pid);
@@ -58,6 +58,38 @@ static void emit_thread(struct json_writer *json, const struct wait_thread *thre
 	torsh_json_put_u64(json, "shorter_ns", thread->all.shorter_ns);
 	emit_kinds(json, "kinds", thread->by_kind);
 	torsh_json_end_object(json);
+}
+
+static void emit_waker(struct json_writer *json, const struct wait_waker *row)
+{
+	uint32_t tid, waker_tid = 0;
+	const char *name = torsh_wait_thread_name(row->process, row->thread, &tid),
+		   *waker_name = row->waker ? torsh_wait_thread_name(row->process, row->waker - 1,
+								     &waker_tid)
+					    : NULL;
+
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "kind", torsh_wait_kind_names[row->kind]);
+	torsh_json_put_u64(json, "pid", row->process->pid);
+	torsh_json_put_known(json, "tid", tid, tid);
+	torsh_json_put_text(json, "name", name);
+	torsh_json_put_known(json, "waker_tid", waker_tid, waker_tid);
+	torsh_json_put_text(json, "waker_name", waker_name);
+	torsh_json_put_u64(json, "count", row->n);
+	torsh_json_put_u64(json, "total_ns", row->total_ns);
+	torsh_json_end_object(json);
+}
+
+/* Returns how many rows are left out. */
+static size_t emit_wakers(struct json_writer *json, const struct cpu_off_view *view)
+{
+	size_t n = torsh_options_limit(view->options, view->wakers.n, view->wakers.n);
+
+	torsh_json_begin_lines(json, "wakers");
+	for (size_t i = 0; i < n; i++)
+		emit_waker(json, &view->wakers.items[i]);
+	torsh_json_end_array(json);
+	return view->wakers.n - n;
 }
 
 static void emit_step(struct json_writer *json, const struct prepass_process *of, size_t i,
@@ -113,6 +145,7 @@ void torsh_cpu_off_json(const struct cpu_off_view *view)
 		emit_thread(&json, &waits->threads[i]);
 	torsh_json_end_array(&json);
 	emit_kinds(&json, "kinds", waits->by_kind);
+	torsh_json_put_u64(&json, "wakers_omitted", emit_wakers(&json, view));
 	torsh_json_put_u64(&json, "steps_omitted", emit_steps(&json, view));
 	torsh_reading_end_json(&json, view->reading, &view->prepass);
 }

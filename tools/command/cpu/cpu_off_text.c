@@ -12,6 +12,7 @@
 #include "tools/terminal/table.h"
 
 #define SITES_LIMIT 10
+#define WAKERS_LIMIT 10
 #define THREADS_LIMIT 10
 #define STEPS_LIMIT 5
 #define N_ITEMS(array) (sizeof(array) / sizeof(*(array)))
@@ -26,6 +27,16 @@ static const struct table_column thread_columns[] = {
 	{"waited", TABLE_NUMBER, .drop = 0}, {"waits", TABLE_NUMBER, .drop = 0},
 	{"most for", TABLE_TEXT, .drop = 0}, {"thread", TABLE_NAME, .cut = CUT_MIDDLE},
 	{"tid", TABLE_NUMBER, .drop = 1},    {"pid", TABLE_NUMBER, .drop = 2},
+};
+
+static const struct table_column waker_columns[] = {
+	{"waited", TABLE_NUMBER, .drop = 0},
+	{"waits", TABLE_NUMBER, .drop = 0},
+	{"for", TABLE_TEXT, .drop = 0},
+	{"thread", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"tid", TABLE_NUMBER, .drop = 2},
+	{"ended by", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"its tid", TABLE_NUMBER, .drop = 1},
 };
 
 static void put_sum(struct table *table, const struct wait_sum *sum)
@@ -62,7 +73,7 @@ static void print_threads(const struct cpu_off_view *view)
 	for (size_t i = 0; i < n; i++) {
 		const struct wait_thread *thread = &waits->threads[i];
 		uint32_t most = 0, tid;
-		const char *name = torsh_wait_thread_name(thread, &tid);
+		const char *name = torsh_wait_thread_name(thread->process, thread->thread, &tid);
 
 		for (uint32_t kind = 1; kind < N_THREAD_WAIT_KINDS; kind++)
 			most = thread->by_kind[kind].total_ns > thread->by_kind[most].total_ns
@@ -77,6 +88,40 @@ static void print_threads(const struct cpu_off_view *view)
 	putchar('\n');
 	torsh_table_print(table, stdout);
 	torsh_text_more(stdout, waits->n_threads - n);
+}
+
+static void put_thread(struct table *table, const struct recorded_process *process, uint32_t thread)
+{
+	uint32_t tid;
+	const char *name = torsh_wait_thread_name(process, thread, &tid);
+
+	torsh_table_cell(table, "%s", name ? name : "?");
+	torsh_table_cell(table, "%" PRIu32, tid);
+}
+
+static void print_wakers(const struct cpu_off_view *view)
+{
+	const struct wait_wakers *wakers = &view->wakers;
+	struct table *table = torsh_table_create(waker_columns, N_ITEMS(waker_columns));
+	size_t n = torsh_options_limit(view->options, wakers->n, WAKERS_LIMIT);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct wait_waker *row = &wakers->items[i];
+
+		torsh_table_time(table, row->total_ns);
+		torsh_table_count(table, row->n);
+		torsh_table_cell(table, "%s", torsh_wait_kind_names[row->kind]);
+		put_thread(table, row->process, row->thread);
+		if (row->waker) {
+			put_thread(table, row->process, row->waker - 1);
+		} else {
+			torsh_table_cell(table, "not known");
+			torsh_table_cell(table, "%s", "");
+		}
+	}
+	putchar('\n');
+	torsh_table_print(table, stdout);
+	torsh_text_more(stdout, wakers->n - n);
 }
 
 static void print_sites(const struct cpu_off_view *view)
@@ -200,6 +245,8 @@ void torsh_cpu_off_text(const struct cpu_off_view *view)
 		if (!view->is_gil)
 			print_kinds(&view->waits);
 		print_threads(view);
+		if (view->wakers.n)
+			print_wakers(view);
 		print_sites(view);
 	}
 	if (view->n_steps)

@@ -10,7 +10,7 @@
 #include "tools/recording/timeline.h"
 
 /* Others end by a device, a clock or another process. */
-#define KINDS_WITH_WAKERS                                                         \
+#define KINDS_WITH_WAKERS                                                          \
 	(UINT32_C(1) << THREAD_WAIT_MUTEX | UINT32_C(1) << THREAD_WAIT_CONDITION | \
 	 UINT32_C(1) << THREAD_WAIT_SEMAPHORE | UINT32_C(1) << THREAD_WAIT_GIL)
 

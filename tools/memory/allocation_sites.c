@@ -281,8 +281,8 @@ static size_t list_frames(const struct allocation_site *site, struct symbols *sy
 
 	for (uint32_t stack = site->stack; stack && stack < tables->n_stacks;
 	     stack = tables->stacks[stack].parent) {
-		const struct frames *frames = torsh_symbols_frames(symbols, site->process,
-								   tables->stacks[stack].address);
+		const struct frames *frames =
+			torsh_symbols_frames(symbols, site->process, tables->stacks[stack].address);
 
 		for (size_t i = 0; i < frames->n; i++, n++) {
 			if (depth && n == depth)

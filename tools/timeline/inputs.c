@@ -24,7 +24,8 @@ static const char *parse_numbers(const char *at, char closing, int64_t *numbers,
 		char *end;
 
 		errno = 0;
-		if (*n == INPUT_DIMS_MAX)
+		/* strtoll would skip blanks and a plus. */
+		if (*n == INPUT_DIMS_MAX || !strspn(at, "-0123456789"))
 			return NULL;
 		numbers[*n] = strtoll(at, &end, 10);
 		if (end == at || errno)

@@ -92,6 +92,8 @@ static void texts_that_are_no_inputs_are_refused(void **state)
 		"float32[",
 		"float32[1",
 		"float32[1,]",
+		"float32[+1]",
+		"float32[ 1]",
 		"float32[1](",
 		"float32[1](1,2)",
 		"{",

@@ -238,8 +238,7 @@ void torsh_rule_evaluate_graph_growth(struct evaluation *evaluation)
 	times = (double)last->n_nodes / (double)first->n_nodes;
 	if (!torsh_limit_passed(LIMIT_GRAPH_GROWTH_TIMES, times))
 		return;
-	finding = torsh_rule_fire(evaluation,
-				  torsh_percent(gain_ns, (double)of->scope.steady_ns));
+	finding = torsh_rule_fire(evaluation, torsh_percent(gain_ns, (double)of->scope.steady_ns));
 	torsh_finding_gains_ns(finding, gain_ns);
 	torsh_finding_limit(finding, LIMIT_GRAPH_GROWTH_TIMES, times);
 	torsh_finding_add(finding, "first_nodes", "nodes", (double)first->n_nodes);

@@ -10,9 +10,10 @@
 #include "tools/recording/timeline.h"
 
 /* Others end by a device, a clock or another process. */
-#define KINDS_WITH_WAKERS                                                          \
-	(UINT32_C(1) << THREAD_WAIT_MUTEX | UINT32_C(1) << THREAD_WAIT_CONDITION | \
-	 UINT32_C(1) << THREAD_WAIT_SEMAPHORE | UINT32_C(1) << THREAD_WAIT_GIL)
+#define KINDS_WITH_WAKERS                                                           \
+	(UINT32_C(1) << THREAD_WAIT_MUTEX | UINT32_C(1) << THREAD_WAIT_CONDITION |  \
+	 UINT32_C(1) << THREAD_WAIT_SEMAPHORE | UINT32_C(1) << THREAD_WAIT_RWLOCK | \
+	 UINT32_C(1) << THREAD_WAIT_GIL)
 
 struct collection {
 	struct wait_wakers *wakers;

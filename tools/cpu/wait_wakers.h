@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which threads ended the waits of which, where that can be known: of waits for mutexes,
- * conditions, semaphores and Python's lock that the timeline still has.
+ * Which threads ended the waits of which, where that can be known: of waits for locks, conditions,
+ * semaphores and Python's lock that the timeline still has.
  */
 #ifndef TORSH_CPU_WAIT_WAKERS_H
 #define TORSH_CPU_WAIT_WAKERS_H

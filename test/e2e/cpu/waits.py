@@ -114,7 +114,7 @@ def expect_wakers(arguments, process):
             earliest = before - (end - row["duration_ns"]) - 256
             assert earliest <= row["woken_ns"] <= min(after - begin, row["duration_ns"]), (name, earliest, row, after - begin)
             known[kind, tid, waker] += 1
-    expect_equal(known.total(), 10, "waits that a thread ended")
+    expect_equal(known.total(), 12, "waits that a thread ended")
     # Helpers wait for each other, too.
     known.update((KINDS[row["kind"]], tids[row["thread"]], tids[row["waker"] - 1]) for row in waits if row["waker"])
     shown = [row for row in off(output)["wakers"] if row["pid"] in pids_of(rows, process)]
@@ -141,7 +141,7 @@ def who_ended_a_wait_in_a_forked_child_is_recorded():
 def what_no_thread_ended_has_no_waker():
     _, _, waits, _ = record_waits()
     with_waker = {KINDS[row["kind"]] for row in waits if row["waker"]}
-    assert with_waker <= {"mutex", "condition", "semaphore"}, with_waker
+    assert with_waker <= {"mutex", "rwlock", "condition", "semaphore"}, with_waker
     # Of the program's two waits for each of these the second one's time was over.
     for kind in ("condition", "semaphore"):
         timed = [row for row in waits if KINDS[row["kind"]] == kind and row["thread"] == BY_MAIN and row["duration_ns"] >= WAIT_NS]

@@ -44,6 +44,7 @@ struct act {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, of_cond = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static mtx_t c11_mutex;
 static cnd_t c11_cond;
 static sem_t semaphore, other_semaphore, ready;
@@ -154,6 +155,24 @@ static void *hold_mutex(void *unused)
 	sem_post(&ready);
 	let_wait();
 	TIMED(&wake, pthread_mutex_unlock(&mutex));
+	return unused;
+}
+
+static void *hold_for_writing(void *unused)
+{
+	pthread_rwlock_wrlock(&rwlock);
+	sem_post(&ready);
+	let_wait();
+	TIMED(&wake, pthread_rwlock_unlock(&rwlock));
+	return unused;
+}
+
+static void *hold_for_reading(void *unused)
+{
+	pthread_rwlock_rdlock(&rwlock);
+	sem_post(&ready);
+	let_wait();
+	TIMED(&wake, pthread_rwlock_unlock(&rwlock));
 	return unused;
 }
 
@@ -318,6 +337,29 @@ static void mutexes(void)
 	}
 }
 
+static void rwlocks(void)
+{
+	pthread_t holders[2] = {start(hold_for_writing, NULL)};
+
+	sem_wait(&ready);
+	WAITING(&waits[0], pthread_rwlock_rdlock(&rwlock));
+	pthread_rwlock_unlock(&rwlock);
+	pthread_join(holders[0], NULL);
+	print("read", "rwlock", &rwlock, &waits[0], true);
+	/* Of one reader, then of two: any of them may be the last. */
+	for (int n = 1; n <= 2; n++) {
+		for (int i = 0; i < n; i++) {
+			holders[i] = start(hold_for_reading, NULL);
+			sem_wait(&ready);
+		}
+		WAITING(&waits[0], pthread_rwlock_wrlock(&rwlock));
+		pthread_rwlock_unlock(&rwlock);
+		for (int i = 0; i < n; i++)
+			pthread_join(holders[i], NULL);
+		print(n > 1 ? "readers" : "reader", "rwlock", &rwlock, &waits[0], n == 1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct sigaction action = {.sa_handler = post_in_handler, .sa_flags = SA_RESTART};
@@ -340,6 +382,7 @@ int main(int argc, char **argv)
 	semaphores();
 	conditions();
 	mutexes();
+	rwlocks();
 	jumps();
 	fflush(stdout);
 	return 0;

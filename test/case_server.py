@@ -28,8 +28,10 @@ def compiled(script):
 
 
 def become(request):
-    """In the child: a session of its own, without the server's pipes."""
+    """In the child: a session of its own, of this one's priority, without the server's pipes."""
     os.setsid()
+    with contextlib.suppress(OSError):
+        pathlib.Path("/proc/self/autogroup").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for source, fd in ((nothing, 0), (output, 1), (output, 2)):

@@ -45,8 +45,8 @@ static inline void *torsh_sys_mmap(void *at, size_t size_bytes, int prot, int fl
 }
 
 /*
- * Mark pages that were mapped with MAP_NORESERVE as the agent's: the writer, which looks for the
- * program's pointers, knows them by both. They are not in dumps of the program either.
+ * Mark pages as the agent's: they are in no dump of the program. By that and by MAP_NORESERVE the
+ * writer, which looks for the program's pointers, knows them.
  */
 static inline void torsh_sys_mark(void *pages, size_t size_bytes)
 {

@@ -133,7 +133,7 @@ test-tools: $(TARGET_LIB) agent test-programs simcuda
 			ln -sfn ../../test/$$name $(BUILD)/asan/test/$$name; \
 		done && rm -rf $(BUILD)/asan/test/programs && cp -al $(BUILD)/test/programs $(BUILD)/asan/test/
 	@# the agent starts the writer that lies beside it, and programs are known by their paths
-	@BUILD=$(BUILD)/asan $(PYTHON) test/run --sanitized --jobs $(J) --match '$(or $(T),$(SANITIZED))' \
+	@BUILD=$(BUILD)/asan $(PYTHON) test/run --sanitized --again --jobs $(J) --match '$(or $(T),$(SANITIZED))' \
 		--only e2e,fault,unit,fuzz --without unit/agent/stack_ unit/simcuda/ unit/collectors/devices_test \
 		of_a_simulated_device of_a_training
 asan-replays: $(REPLAYS)

@@ -470,6 +470,24 @@ static void at_exit(int status, void *unused)
 	torsh_agent_exiting(status, EXIT_BY_EXIT);
 }
 
+/* By the linker: the ends of the library's data in its file, and of all. */
+extern char _edata[] __attribute__((visibility("hidden")));
+extern char _end[] __attribute__((visibility("hidden")));
+
+/*
+ * Make the library's data that are not in its file an area of their own. The kernel joins them with
+ * what the loader maps right behind, the first thread's storage, where the program's pointers are.
+ */
+static void set_data_apart(void)
+{
+	uintptr_t page = getauxval(AT_PAGESZ);
+	uintptr_t begin = ((uintptr_t)_edata + page - 1) & ~(page - 1);
+	uintptr_t end = ((uintptr_t)_end + page - 1) & ~(page - 1);
+
+	if (begin < end)
+		torsh_sys_mark((void *)begin, end - begin);
+}
+
 __attribute__((constructor)) static void construct(void)
 {
 	struct producer *self;
@@ -485,6 +503,7 @@ __attribute__((constructor)) static void construct(void)
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) != AGENT_ON &&
 	    !torsh_agent_is_dormant())
 		return;
+	set_data_apart();
 	self = torsh_producer_self;
 	torsh_producer_self = &torsh_producer_quiet;
 	on_exit(at_exit, NULL);

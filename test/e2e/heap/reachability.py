@@ -5,7 +5,9 @@ What is lost and what is kept, against LeakSanitizer and Valgrind's memcheck on 
 class that these give it, apart from what the tables below say and why.
 """
 
+import os
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -85,6 +87,20 @@ def with_the_agents_jemalloc_blocks_have_the_same_classes():
     """Its tables have pointers to all blocks, and are in the program's memory: they are known by what they contain."""
     for name in cases():
         expect_equal(judged(name, TORSH_PROFILER_ALLOCATOR="jemalloc"), judged(name), f"classes of {name}")
+
+
+@case
+def the_agents_data_end_where_an_area_does():
+    """Else what the loader maps right behind them, thread-local storage, would count as the agent's: one start in 100 had that."""
+    segments = re.findall(r"^ +LOAD +0x\w+ 0x(\w+) 0x\w+ 0x\w+ 0x(\w+)", run(["readelf", "-lW", AGENT]).stdout.decode(), re.M)
+    n_bytes = max(int(begin, 16) + int(size, 16) for begin, size in segments)
+    for variables in ({}, {"TORSH_PROFILER_ALLOCATOR": "jemalloc"}):
+        result, _ = record(["cat", "/proc/self/smaps"], env=variables)
+        areas = re.findall(r"^(\w+)-(\w+) (\S+) (\w+) \S+ \d+ +(.*)((?:\n[A-Z].*)*)", result.stdout.decode(), re.M)
+        first = next(int(begin, 16) for begin, *_, offset, path, _ in areas if int(offset, 16) == 0 and path.endswith(AGENT.name))
+        page = os.sysconf("SC_PAGESIZE")
+        (last,) = [area for area in areas if int(area[1], 16) == first + (n_bytes + page - 1) // page * page]
+        assert " dd" in last[-1], f"the last area of the agent's data can be joined with what follows: {last}"
 
 
 def why_not(*arguments, **variables):

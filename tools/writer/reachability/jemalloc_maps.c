@@ -6,6 +6,7 @@
 #define BASE_BYTES (UINT64_C(2) << 20) /* memory for tables begins and ends at multiples of it */
 /* Tables of extents lie at multiples of it; the address and the size are their second and third. */
 #define EXTENT_WORDS 16u
+#define HEADER_BYTES (2 * EXTENT_WORDS * sizeof(uint64_t)) /* base_block_t, up to the first table */
 #define ADDRESS_WORD 1u
 #define SIZE_WORD 2u
 
@@ -80,7 +81,7 @@ static void search_area(struct jemalloc_search *search, const struct memory_area
 		    !torsh_jemalloc_is_base(area, at, words))
 			continue;
 		torsh_heap_ranges_add(search->ranges, at, at + words[JEMALLOC_BLOCK_BYTES]);
-		add_extents(search, at, words[JEMALLOC_FREE_AT]);
+		add_extents(search, at + HEADER_BYTES, words[JEMALLOC_FREE_AT]);
 	}
 }
 

@@ -195,7 +195,7 @@ def need_root():
         raise Skip("needs root")
 
 
-def wait_until(condition, what, seconds=30):
+def wait_until(condition, what, seconds=120):
     """The condition's first true value; fails after the deadline. The only way in which tests wait."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -68,7 +68,7 @@ def record_dicts():
     output = scratch()
     with started([sys.executable, "-c", DICTS], agent_environment(output), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         first = process.stdout.readline()
-        wait_until(lambda: dicts_so_far(process.pid) >= N, "a census of all objects", 60)
+        wait_until(lambda: dicts_so_far(process.pid) >= N, "a census of all objects")
         rest, _ = process.communicate(timeout=TIMEOUT_S)
     expect_equal(process.returncode, 0, "status")
     return [int(first), int(rest)], output

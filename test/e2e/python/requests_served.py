@@ -32,7 +32,7 @@ def serve(words, environment="tasks", prefix="", together=2, has_agent=True, **v
         command = [environment_python(environment), *(str(word).replace("SOCKET", str(path)) for word in words)]
         settings = agent_environment(folder / "out", **variables) if has_agent else {**clean_environment(), **variables}
         with started(command, settings) as server:
-            wait_until(lambda: is_listening(path), "the server listens", 60)
+            wait_until(lambda: is_listening(path), "the server listens")
             with concurrent.futures.ThreadPoolExecutor(2) as clients:
                 for pair in PAIRS:
                     ask = lambda of: get(path, "{}/{}/{}".format(prefix, *of), traceparent=TRACE % of[1])  # noqa: E731

@@ -169,7 +169,7 @@ def serve(command, end, environment):
         path = pathlib.Path(short) / "socket"
         command = [str(word).replace("SOCKET", str(path)) for word in command]
         with started(command, environment, cwd=folder, stdout=log, stderr=log) as server:
-            wait_until(lambda: is_listening(path), "the server listens", 60)
+            wait_until(lambda: is_listening(path), "the server listens")
             with concurrent.futures.ThreadPoolExecutor(2) as clients:
                 list(clients.map(lambda n: get_some(path, n), range(2)))
             server.send_signal(end)

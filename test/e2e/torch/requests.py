@@ -40,7 +40,7 @@ def serve_pairs(command, path, output, together, has_agent, variables):
     variables = environment_of(TOGETHER=str(together), **variables)
     environment = agent_environment(output, **variables) if has_agent else {**clean_environment(), **variables}
     with started([torch_python(), "-m", *(str(word).replace("SOCKET", str(path)) for word in command)], environment) as server:
-        wait_until(lambda: is_listening(path), "the server listens", 60)
+        wait_until(lambda: is_listening(path), "the server listens")
         with concurrent.futures.ThreadPoolExecutor(2) as clients:
             for pair in PAIRS:
                 if together == 2:

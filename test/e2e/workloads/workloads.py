@@ -204,7 +204,7 @@ def interrupted(number):
         is_told = number == signal.SIGTERM
         expect_equal(process.returncode, 128 + number if is_told else -number, "status")
         expect_equal(last == ["torsh: interrupted by SIGTERM; the same command goes on"], is_told, f"what it says: {last}")
-        wait_until(lambda: not any(map(is_alive, workers)), "the worker ends too", 60)
+        wait_until(lambda: not any(map(is_alive, workers)), "the worker ends too")
     expect_equal((folder / "waits/cpu-eager/result.json").exists(), False, "a result of what was interrupted")
     gate.unlink()
     with started([TORSH, "workloads", "run", *options, "--json", "--python", torch_python()], environment, stdout=subprocess.PIPE,

@@ -100,8 +100,7 @@ void torsh_wait_wakes(uint64_t object, enum wake_whom whom)
 static bool has_waker(uint32_t kind)
 {
 	return kind == THREAD_WAIT_SEMAPHORE || kind == THREAD_WAIT_CONDITION ||
-	       kind == THREAD_WAIT_MUTEX || kind == THREAD_WAIT_RWLOCK ||
-	       kind == THREAD_WAIT_GIL;
+	       kind == THREAD_WAIT_MUTEX || kind == THREAD_WAIT_RWLOCK || kind == THREAD_WAIT_GIL;
 }
 
 static void leave_slot(struct wait_entry *entry, uint64_t object)

@@ -52,7 +52,7 @@ void torsh_waits_collect(struct waits *waits, struct recorded_process *const *pr
 /* Free the waits. */
 void torsh_waits_free(struct waits *waits);
 
-/* Returns the name of a row of the process's threads; NULL: not known. *tid: 0 if it isn't known. */
+/* Returns the name of a row of the process's threads, or NULL. *tid: 0 if it isn't known. */
 const char *torsh_wait_thread_name(const struct recorded_process *process, uint32_t thread,
 				   uint32_t *tid);
 

@@ -30,12 +30,9 @@ static const struct table_column thread_columns[] = {
 };
 
 static const struct table_column waker_columns[] = {
-	{"waited", TABLE_NUMBER, .drop = 0},
-	{"waits", TABLE_NUMBER, .drop = 0},
-	{"for", TABLE_TEXT, .drop = 0},
-	{"thread", TABLE_NAME, .cut = CUT_MIDDLE},
-	{"tid", TABLE_NUMBER, .drop = 2},
-	{"ended by", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"waited", TABLE_NUMBER, .drop = 0},  {"waits", TABLE_NUMBER, .drop = 0},
+	{"for", TABLE_TEXT, .drop = 0},	      {"thread", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"tid", TABLE_NUMBER, .drop = 2},     {"ended by", TABLE_NAME, .cut = CUT_MIDDLE},
 	{"its tid", TABLE_NUMBER, .drop = 1},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the agent records of PyTorch, as ranges of another tool for NVTX or ITT that the user asked
- * for (TORSH_PROFILER_FORWARD): each kind in a domain of its own. Only what is recorded is
+ * What the agent records of PyTorch, as ranges of another tool for NVTX or ITT, where
+ * TORSH_PROFILER_FORWARD is set: each kind in a domain of its own. Only what is recorded is
  * forwarded, and the agent records none of it again.
  */
 #ifndef TORSH_COLLECTORS_RANGES_FORWARD_H

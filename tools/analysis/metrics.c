@@ -92,7 +92,7 @@ static void add_operator(struct metrics_process *of, const struct span *span, si
 	torsh_metrics_shapes(of, op, inputs, span, interval);
 	free(inputs);
 	op->n++;
-	/* What the program calls a range of its own says nothing of what it computes. */
+	/* What the program calls a range of its own has no information on what it computes. */
 	if (flops.status == FLOPS_COUNTED && !without_flops && span->scope != OP_USER)
 		op->flops += (double)flops.all;
 	else

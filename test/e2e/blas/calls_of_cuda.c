@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls cublasLt, cuDNN, cuFFT and cuBLAS as NVIDIA's headers declare them, says on stderr what
+ * Calls cublasLt, cuDNN, cuFFT and cuBLAS as NVIDIA's headers declare them, prints on stderr what
  * each call was ("name routine sizes type letters shape details"), and prints what the functions
  * got. The libraries are simulated: test/e2e/blas/cuda_oracle_so.c.
  */

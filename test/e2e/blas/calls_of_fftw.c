@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls FFTW in each of its ways, says on stderr what each call was ("routine sizes batch type
+ * Calls FFTW in each of its ways, prints on stderr what each call was ("routine sizes batch type
  * count"), and prints what came out, to the last bit:
  *
  *	calls_of_fftw [threads|many]

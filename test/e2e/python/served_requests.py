@@ -6,11 +6,9 @@ access logs; each begins and ends where a program that speaks HTTP/1 by itself s
 """
 
 import concurrent.futures
-import http.client
 import pathlib
 import re
 import signal
-import socket
 import sys
 import tempfile
 
@@ -18,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from environments import environment_python  # noqa: E402
 from timeline import timeline  # noqa: E402
+from unix_http import UnixConnection, is_listening  # noqa: E402
 
 ON = {"TORSH_PROFILER_REQUESTS": "1", "TORSH_PROFILER_RECORD": "full"}
 
@@ -131,17 +130,6 @@ Server(sys.argv[1], Handler).serve_forever()
 """
 
 
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
-        self.sock.connect(str(self.path))
-
-
 def get_some(path, client):
     connection = UnixConnection(path)
     for n in range(5):
@@ -149,15 +137,6 @@ def get_some(path, client):
         answer = connection.getresponse()
         expect_equal((answer.status, answer.read()), (200, b"in parts"), "answer")
     connection.close()
-
-
-def is_listening(path):
-    try:
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(str(path))
-    except OSError:
-        return False
-    return True
 
 
 def serve(command, end, environment):

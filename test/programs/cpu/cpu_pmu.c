@@ -3,7 +3,7 @@
  * cpu_pmu ERROR|pmu COMMAND...: runs the command where perf_event_open answers that error, or where
  * there seems to be a PMU: for each counter of the processor it gives the descriptor of a file
  * whose page is as the kernel's, and which the command has as descriptors 600 to 605, in the order
- * of cpu_counters.def, to count in. A filter of system calls asks this process, which answers.
+ * of cpu_counters.def, to count in. A filter of system calls notifies this process, which answers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -73,7 +73,7 @@ static void make_files(void)
 	}
 }
 
-/* The filter's descriptor, which asks; -1: it answers the error itself. */
+/* The filter's descriptor for notifications; -1: it returns the error itself. */
 static int install(int error)
 {
 	uint32_t answer = error ? SECCOMP_RET_ERRNO | (unsigned)error : SECCOMP_RET_USER_NOTIF;

@@ -24,7 +24,7 @@ struct meant {
 		uint64_t work_ns, begin_ns, end_ns;
 		uint32_t what;
 		size_t n_needs, needs[NEEDS_MAX];
-		uint32_t least_ns[NEEDS_MAX]; /* as the graph is told */
+		uint32_t least_ns[NEEDS_MAX]; /* as the graph receives them */
 		uint64_t delay_ns[NEEDS_MAX]; /* more for what it began for, which took so long */
 		enum edge_kind kind[NEEDS_MAX];
 	} nodes[NODES_MAX];

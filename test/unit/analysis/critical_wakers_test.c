@@ -197,7 +197,7 @@ static void without_one_the_only_other_thread_is_taken_within_half_of_the_wait(v
 	assert_true(ns_of(CRITICAL_LOCKS, NULL) >= n * 9000000);
 }
 
-/* Times alone would take the operator that ended right before; the record says another thread. */
+/* Times alone would take the operator that ended right before; the record has another thread. */
 static void a_recorded_waker_wins_over_a_guess(void **state)
 {
 	uint64_t at_ns = 1000000, n = PATH_STEPS - 2;

@@ -15,19 +15,14 @@
 
 #include <cmocka.h>
 
-#include "test/unit/fixtures/recording_fixture.h"
+#include "test/unit/fixtures/evaluated_fixture.h"
 #include "tools/analysis/rules.h"
 #include "tools/analysis/sentence.h"
 #include "tools/recording/read.h"
 
-enum { N_STEPS = 8, HELD_UP_STEPS = 2, STEP_NS = 10000000, SAMPLED_NS = 1000000000 };
+enum { N_STEPS = 8, HELD_UP_STEPS = 2, SCENE_STEP_NS = 10000000, SAMPLED_NS = 1000000000 };
 
-static char path[] = "/tmp/torsh-host-costs-XXXXXX";
 static struct fixture fixture;
-static struct recording *recording;
-static struct prepass prepass;
-static struct analysis_request request;
-static struct analysis analysis;
 static uint32_t record;
 
 /* What each step does beside computing. */
@@ -94,18 +89,18 @@ static uint64_t subject(uint64_t at_ns, const struct scene *scene, uint64_t step
 static void put_step(const struct scene *scene, uint64_t step)
 {
 	const struct event mark = {.id = EVENT_STEP, .step = {.number = step}};
-	uint64_t start_ns = (step + 1) * STEP_NS, at_ns;
+	uint64_t start_ns = (step + 1) * SCENE_STEP_NS, at_ns;
 
 	fixture_event(&fixture, start_ns, 0, &mark);
 	at_ns = subject(start_ns, scene, step);
 	fixture_op(&fixture, at_ns, 0, ++record, "aten::mm", "float32[2,2];float32[2,2]",
 		   OP_FUNCTION, step * scene->nodes);
-	fixture_op_end(&fixture, start_ns + STEP_NS - 10, 0, record);
+	fixture_op_end(&fixture, start_ns + SCENE_STEP_NS - 10, 0, record);
 	if (!scene->goes_backward)
 		return;
-	fixture_op(&fixture, start_ns + STEP_NS - 8, 0, ++record, "MmBackward0", NULL, OP_BACKWARD,
-		   0);
-	fixture_op_end(&fixture, start_ns + STEP_NS - 7, 0, record);
+	fixture_op(&fixture, start_ns + SCENE_STEP_NS - 8, 0, ++record, "MmBackward0", NULL,
+		   OP_BACKWARD, 0);
+	fixture_op_end(&fixture, start_ns + SCENE_STEP_NS - 7, 0, record);
 }
 
 static void put_usage(const struct scene *scene)
@@ -122,10 +117,9 @@ static void put_usage(const struct scene *scene)
 	usage.cpu_throttled_periods = 3;
 }
 
-static void evaluate(const struct scene *scene)
+static void evaluate_scene(const struct scene *scene)
 {
 	struct event fact = {.id = EVENT_FACT};
-	char error[256];
 
 	memset(&fixture, 0, sizeof(fixture));
 	record = 0;
@@ -139,32 +133,13 @@ static void evaluate(const struct scene *scene)
 		put_step(scene, step);
 	put_usage(scene);
 	fixture_write(path, &fixture, 1, 1000);
-	recording = torsh_recording_read(path, 0, 0, error, sizeof(error));
-	assert_non_null(recording);
-	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
-	request = (struct analysis_request){.recording = recording,
-					    .processes = recording->processes,
-					    .n_processes = recording->n_processes,
-					    .prepass = &prepass,
-					    .to_ns = UINT64_MAX};
-	torsh_analysis_make(&analysis, &request);
+	analyse_file();
 }
 
-static void forget(void)
+static void forget_scene(void)
 {
-	torsh_analysis_free(&analysis);
-	torsh_prepass_free(&prepass);
-	torsh_recording_destroy(recording);
+	forget_analysis();
 	fixture_free(&fixture);
-}
-
-static const struct finding *find(enum rule rule)
-{
-	for (size_t i = 0; i < analysis.n; i++) {
-		if (analysis.findings[i].rule == rule)
-			return &analysis.findings[i];
-	}
-	return NULL;
 }
 
 /* ---- cases ----------------------------------------------------------------------------------- */
@@ -269,15 +244,15 @@ static void rules_fire_beyond_their_limits_and_not_at_them(void **state)
 		const struct rule_case *one = &cases[i];
 		enum rule rule = torsh_limits[one->limit].rule;
 
-		evaluate(&one->clear);
+		evaluate_scene(&one->clear);
 		if (analysis.rules[rule].state != RULE_CLEAR)
 			fail_msg("case %zu: %s is %s, not clear (%s)", i, torsh_rules[rule].name,
 				 torsh_rule_state_names[analysis.rules[rule].state],
 				 analysis.rules[rule].reason);
-		forget();
-		evaluate(&one->fires);
+		forget_scene();
+		evaluate_scene(&one->fires);
 		expect_finding(one);
-		forget();
+		forget_scene();
 	}
 }
 
@@ -308,19 +283,19 @@ static void a_quota_that_is_used_up_is_found(void **state)
 	double run_ns;
 
 	(void)state;
-	evaluate(&scene);
+	evaluate_scene(&scene);
 	assert_int_equal(analysis.rules[RULE_CPU_THROTTLED].state, RULE_CLEAR);
 	run_ns = torsh_run_seconds(&analysis.metrics->processes[0]) * 1e9;
-	forget();
+	forget_scene();
 	scene.throttled_ns = (uint64_t)(0.05 * run_ns) + 1;
-	evaluate(&scene);
+	evaluate_scene(&scene);
 	assert_non_null(find(RULE_CPU_THROTTLED));
 	assert_true(fabs(find(RULE_CPU_THROTTLED)->gain_ns - (double)scene.throttled_ns) < 2);
-	forget();
+	forget_scene();
 	scene.throttled_ns -= 2;
-	evaluate(&scene);
+	evaluate_scene(&scene);
 	assert_int_equal(analysis.rules[RULE_CPU_THROTTLED].state, RULE_CLEAR);
-	forget();
+	forget_scene();
 }
 
 static void a_program_that_goes_backward_trains(void **state)
@@ -332,10 +307,10 @@ static void a_program_that_goes_backward_trains(void **state)
 			      .goes_backward = true};
 
 	(void)state;
-	evaluate(&scene);
+	evaluate_scene(&scene);
 	assert_int_equal(analysis.rules[RULE_TRAINING_LAYERS].state, RULE_CLEAR);
 	assert_int_equal(analysis.rules[RULE_UNUSED_GRAPH].state, RULE_CLEAR);
-	forget();
+	forget_scene();
 }
 
 static double number_of(const struct finding *finding, const char *name)
@@ -360,7 +335,7 @@ static void a_growing_graph_gains_what_its_later_nodes_take(void **state)
 	double expected = 0, first, last;
 
 	(void)state;
-	evaluate(&scene);
+	evaluate_scene(&scene);
 	finding = find(RULE_GRAPH_GROWTH);
 	assert_non_null(finding);
 	first = number_of(finding, "first_nodes");
@@ -372,7 +347,7 @@ static void a_growing_graph_gains_what_its_later_nodes_take(void **state)
 		expected += (is_held_up ? 5e6 : 1e6) * (n - first) / n;
 	}
 	assert_float_equal(finding->gain_ns, expected, 1);
-	forget();
+	forget_scene();
 }
 
 static void waits_are_judged_only_where_they_were_recorded(void **state)
@@ -380,24 +355,10 @@ static void waits_are_judged_only_where_they_were_recorded(void **state)
 	const struct scene scene = {.name = "aten::relu", .ns = 1000};
 
 	(void)state;
-	evaluate(&scene);
+	evaluate_scene(&scene);
 	assert_int_equal(analysis.rules[RULE_SLEEPS].state, RULE_NOT_EVALUATED);
 	assert_non_null(strstr(analysis.rules[RULE_SLEEPS].reason, "waits were not recorded"));
-	forget();
-}
-
-static int make_path(void **state)
-{
-	int fd = mkstemp(path);
-
-	(void)state;
-	return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_path(void **state)
-{
-	(void)state;
-	return unlink(path);
+	forget_scene();
 }
 
 int main(void)

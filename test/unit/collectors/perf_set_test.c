@@ -246,7 +246,7 @@ static void with_other_files(void)
 		return;
 	REQUIRE(!pipe(ends) && write(ends[1], "x", 1) == 1);
 	REQUIRE(dup2(ends[0], fd) == fd);
-	/* A switch, or the counter isn't asked. */
+	/* A switch, or the counter isn't read. */
 	torsh_perf_set_software(&set, &none, &before);
 	usleep(1000);
 	torsh_perf_set_software(&set, &before, &after);

@@ -334,7 +334,7 @@ static void describe_pools(void)
 			  (nvtxMemRegionRef_t){.pointer = second_pool}); /* not there any more */
 	extents[0] = (nvtxMemVirtualRangeDesc_t){48, &domain};
 	register_regions(NVTX_MEM_HEAP_HANDLE_PROCESS_WIDE, extents, 1, NULL);
-	register_regions(other, NULL, 1, NULL); /* says of one region nothing */
+	register_regions(other, NULL, 1, NULL); /* one region, without its description */
 	permissions = nvtxMemPermissionsCreate(domain, NVTX_MEM_PERMISSIONS_CREATE_FLAGS_NONE);
 	nvtxMemPermissionsDestroy(domain, permissions);
 	printf("pools %d %d %d\n", heap != NULL, other != NULL,

@@ -77,8 +77,8 @@ static void forget_notes(struct target *const *targets, uint32_t n_targets, cons
 }
 
 /*
- * Copies that nobody asked for give their places to later ones. They need no notes any more, and a
- * run of weeks has more of them than a process has notes: one tells how many there were.
+ * Copies that nobody requested give their places to later ones. They need no notes any more, and a
+ * run of weeks has more of them than a process has notes: one has their number.
  */
 static void drop_oldest(struct keeps *keeps, struct target *const *targets, uint32_t n_targets)
 {

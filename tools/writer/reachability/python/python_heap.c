@@ -156,7 +156,7 @@ static uint64_t words_in_use(const struct python_type *type, const uint64_t *wor
 {
 	uint64_t bytes = type->basic_bytes;
 
-	if (type->kind == PYTHON_STR && n > 4 && is_ascii(words))
+	if (type->kind == PYTHON_PLAIN || (type->kind == PYTHON_STR && n > 4 && is_ascii(words)))
 		return 2;
 	if (type->kind == PYTHON_TUPLE && n > SIZE_WORD)
 		bytes += words[SIZE_WORD] * type->item_bytes;

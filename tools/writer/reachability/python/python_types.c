@@ -26,8 +26,10 @@ enum {
 	HAS_DICT_BEFORE = 1 << 4, /* since 3.11 */
 	IS_TRACKED = 1 << 14,
 };
+#define IS_INT (1u << 24)
 #define IS_LIST (1u << 25)
 #define IS_TUPLE (1u << 26)
+#define IS_BYTES (1u << 27)
 #define IS_STR (1u << 28)
 #define IS_DICT (1u << 29)
 #define IS_TYPE (1u << 31)
@@ -152,6 +154,16 @@ static enum python_kind kind_of_flags(uint32_t flags)
 	return PYTHON_OTHER;
 }
 
+/* An int or bytes; those of a class that adds fields to them are larger. */
+static bool is_plain(const uint64_t *words)
+{
+	enum { INT_BYTES = 24, BYTES_BYTES = 33 };
+	uint64_t basic_bytes = words[BASIC_BYTES / 8];
+
+	return (words[FLAGS / 8] & IS_INT && basic_bytes == INT_BYTES) ||
+	       (words[FLAGS / 8] & IS_BYTES && basic_bytes == BYTES_BYTES);
+}
+
 /* By its name, or that of a base. */
 static enum python_kind kind_of(const struct python_types *types, uint64_t *words)
 {
@@ -173,7 +185,8 @@ static enum python_kind kind_of(const struct python_types *types, uint64_t *word
 		{"weakproxy", PYTHON_WEAKREF},
 		{"weakref.ProxyType", PYTHON_WEAKREF},
 	};
-	enum python_kind kind = kind_of_flags((uint32_t)words[FLAGS / 8]);
+	enum python_kind kind = is_plain(words) ? PYTHON_PLAIN
+						: kind_of_flags((uint32_t)words[FLAGS / 8]);
 
 	for (int n = 0; kind == PYTHON_OTHER && n < BASES_MAX; n++) {
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

@@ -22,6 +22,7 @@ enum python_kind {
 	PYTHON_SET,
 	PYTHON_DEQUE,
 	PYTHON_STR,
+	PYTHON_PLAIN, /* int or bytes: it has no pointers */
 	PYTHON_TYPE,
 	PYTHON_MODULE,
 	PYTHON_FRAME,

@@ -31,6 +31,7 @@ struct work {
 struct future {
 	_Atomic uintptr_t address; /* 0: none */
 	_Atomic uint32_t number; /* of the collective */
+	_Atomic uintptr_t condition; /* within it: the one that is waited for; 0: not known yet */
 };
 
 /* In pages that are zeroed in a forked child, which has none of its parent's works. */
@@ -181,6 +182,26 @@ static void remove_future(struct works *all, uint32_t number)
 			atomic_store(&all->futures[i].address, 0);
 }
 
+/* Of a future that has ended, though the end of its work is not reported yet. */
+static void remove_former(struct works *all, const void *future)
+{
+	for (uint32_t i = 0; i < FUTURES; i++)
+		if (atomic_load(&all->futures[i].address) == (uintptr_t)future)
+			atomic_store(&all->futures[i].address, 0);
+}
+
+/*
+ * Returns whether the condition is the one that waits for this future. Another one is in memory
+ * that was the future's: whoever waited may go on before the work's own thread reports its end.
+ */
+static bool is_condition_of(struct future *future, uintptr_t condition)
+{
+	uintptr_t known = 0;
+
+	return atomic_compare_exchange_strong(&future->condition, &known, condition) ||
+	       known == condition;
+}
+
 bool torsh_torch_work_future(const void *object, const void *future)
 {
 	struct works *all = atomic_load_explicit(&works, memory_order_acquire);
@@ -191,9 +212,11 @@ bool torsh_torch_work_future(const void *object, const void *future)
 	if (!number || !future)
 		return false;
 	remove_future(all, number);
+	remove_former(all, future);
 	place = &all->futures[atomic_fetch_add(&all->n_futures, 1) % FUTURES];
 	atomic_store(&place->address, 0);
 	atomic_store(&place->number, number);
+	atomic_store(&place->condition, 0);
 	atomic_store(&place->address, (uintptr_t)future);
 	/* Its end on another thread, which sets has_ended first, may have looked for it before. */
 	if (atomic_load(&work->has_ended))
@@ -208,14 +231,15 @@ uint32_t torsh_torch_future_waits(const void *condition)
 	if (!all || !atomic_load_explicit(&all->n_futures, memory_order_relaxed))
 		return 0;
 	for (uint32_t i = 0; i < FUTURES; i++) {
-		const struct future *future = &all->futures[i];
+		struct future *future = &all->futures[i];
 		uintptr_t address = atomic_load(&future->address);
 		uint32_t number = atomic_load(&future->number);
 
 		/* Unless another work's has taken its place meanwhile. */
 		if (address && (uintptr_t)condition - address < TORCH_FUTURE_BYTES &&
-		    atomic_load(&future->address) == address)
-			return is_runner ? 0 : number;
+		    atomic_load(&future->address) == address && !is_runner &&
+		    is_condition_of(future, (uintptr_t)condition))
+			return number;
 	}
 	return 0;
 }

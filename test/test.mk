@@ -109,12 +109,12 @@ fuzzers: $(FUZZERS)
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'
 
 # What its tests need of PyPI is put into environments below build/: PyTorch (5 GB) and the programs that read exports.
-test: ## run every test; T=name those whose name contains it (or one of several words), NEEDS=torch those of PyTorch, TORCH=2.3.1 with that version, ALSO='2.3.1 name' all, and those with that version too
+test: ## run every test; LONG=1 the long forms, too; T=name those whose name contains it (or one of several words), NEEDS=torch those of PyTorch, TORCH=2.3.1 with that version, ALSO='2.3.1 name' all, and those with that version too
 	.ci/deps build test
 	@for name in $(if $(NEEDS)$(T),,torch cuda12) $(TORCH:%=torch-%); do \
 		PYTHON=$(PYTHON) test/python/environment $$name >/dev/null || :; done # CUDA's headers come with them
 	@$(MAKE) --no-print-directory all unit test-programs simcuda bench-programs $(REPLAYS)
-	@$(RUN_TESTS) --again $(NEEDS:%=--needing %) $(if $(ALSO),--also $(ALSO))
+	@$(RUN_TESTS) --again $(if $(LONG),--long) $(NEEDS:%=--needing %) $(if $(ALSO),--also $(ALSO))
 
 check: all unit test-programs simcuda bench-programs $(REPLAYS) ## run as many tests as fit into a minute: unit tests, fuzz corpora, what changed, some of each script; says how many it leaves out
 	@$(RUN_TESTS) --quick

@@ -59,6 +59,12 @@ def add_case(name, function, *arguments):
     _needs[name] = [*getattr(function, "needs", []), *getattr(function, "marks", [])]
 
 
+def add_long_case(name, function, *arguments):
+    """One that make test leaves out (see `long`)."""
+    add_case(name, function, *arguments)
+    _needs[name].append("long")
+
+
 def needs(*environments):
     """Below @case: the function needs these environments, by their names in test/python/environment."""
     def mark(function):
@@ -67,16 +73,24 @@ def needs(*environments):
     return mark
 
 
+def marked(function, mark):
+    function.marks = [*getattr(function, "marks", []), mark]
+    return function
+
+
 def waits(function):
     """Below @case: it waits for clocks and other processes more than it computes, and measures nothing itself."""
-    function.marks = ["waits"]
-    return function
+    return marked(function, "waits")
 
 
 def quiet(function):
     """Below @case: its truth is times, so the others of this run are not beside it."""
-    function.marks = ["quiet"]
-    return function
+    return marked(function, "quiet")
+
+
+def long(function):
+    """Below @case: another form of what a shorter case shows, which takes its time: make test LONG=1 and T=its name run it."""
+    return marked(function, "long")
 
 
 def all_wait():
@@ -87,6 +101,11 @@ def all_wait():
 def all_are_quiet():
     """So is every case of the script."""
     _needs_of_all.append("quiet")
+
+
+def all_are_long():
+    """So is every case of the script."""
+    _needs_of_all.append("long")
 
 
 def all_need(environment):

@@ -176,6 +176,7 @@ def primitives(report):
 
 
 @case
+@long
 def primitives_within_pytorch_are_those_that_it_prints():
     python = torch_python()
     witness = run([python, "-c", TORCH], env={**clean_environment(), **ONE_THREAD, "ONEDNN_VERBOSE": "1"}).stdout.decode()
@@ -199,6 +200,7 @@ def primitives_within_pytorch_are_those_that_it_prints():
 
 
 @case
+@long
 def lines_that_the_program_wants_are_printed():
     python = torch_python()
     environment = {**clean_environment(), **ONE_THREAD}

@@ -265,6 +265,7 @@ def the_tools_are_clean_under_valgrind():
 
 
 @case
+@long
 def the_tools_of_timelines_are_clean_under_valgrind():
     need_command("valgrind")
     recording, _ = made(ranks=2, operators=404)

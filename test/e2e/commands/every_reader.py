@@ -33,6 +33,7 @@ MAY_REFUSE = (("whatif",), ("whatif", "--json"), ("leaks", "--why", "1"), ("leak
               ("leaks", "--why", "2"), ("leaks", "--why", "3", "--json"), ("peak", "--since", "start"),
               ("peak", "--device", "cuda:0", "--json"), ("ranks",), ("ranks", "--json"))
 
+MIDDLE = range(9, 13)  # minor versions of CPython whose objects others of this list have the layouts of, too
 OWNERS = """
 import collections, sys, threading
 class Node:
@@ -193,10 +194,12 @@ def of_python(python):
 
 
 for _python in find_all():
-    add_case(f"of_{_python.name}_with_owners", of_python, _python)
+    _add = add_long_case if _python.minor in MIDDLE else add_case
+    _add(f"of_{_python.name}_with_owners", of_python, _python)
 
 
 @case
+@long
 def of_python_with_its_allocators():
     expect_recorded([sys.executable, "-c", OWNERS], env={"TORSH_PROFILER_PYTHON_ALLOCATORS": "1"})
 
@@ -221,6 +224,7 @@ def of_node():
 
 
 @case
+@long
 @needs("torch")
 def of_a_training():
     path = scratch("program") / "train.py"
@@ -229,6 +233,7 @@ def of_a_training():
 
 
 @case
+@long
 @needs("torch")
 def of_a_simulated_device():
     output, _ = record_simulated([cuda_python(), "-c", PROFILED, scratch("traces"), "1"])

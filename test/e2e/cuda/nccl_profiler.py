@@ -208,8 +208,9 @@ def another_plugin_is_called_through(has, interface, used, mask):
 
 for has, interface, used in (((6,), 6, 6), ((5, 4, 1), 6, 5), ((6, 4, 2), 5, 4), ((3,), 6, 3), ((2,), 4, 2), ((1,), 1, 1)):
     for mask in (0, 0x7fdf if used > 4 else 0xdf, 2, 8 if used < 3 else 128):
-        add_case(f"plugin_{''.join(map(str, has))}_with_nccl_of_{interface}_and_mask_{mask}_receives_the_same",
-                 another_plugin_is_called_through, has, interface, used, mask)
+        add = add_case if mask == 0 or used == 6 else add_long_case
+        add(f"plugin_{''.join(map(str, has))}_with_nccl_of_{interface}_and_mask_{mask}_receives_the_same",
+            another_plugin_is_called_through, has, interface, used, mask)
 
 
 @case

@@ -199,7 +199,8 @@ def at_the_lines_where_it_is_with_cupti(allocator):
 
 
 for name in ALLOCATORS:
-    add_case(f"pytorchs_{name}_memory_without_cupti_is_at_the_lines_where_it_is_with_it", at_the_lines_where_it_is_with_cupti, name)
+    add = add_case if name == "plain" else add_long_case
+    add(f"pytorchs_{name}_memory_without_cupti_is_at_the_lines_where_it_is_with_it", at_the_lines_where_it_is_with_cupti, name)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ PROGRAM = ROOT / "test/simcuda/programs/owners.py"
 KINDS = ("parameters", "gradients", "optimizer_state", "activations", "inputs")
 OTHERS = ("outputs", "temporaries", "workspace", "unknown")
 TRAININGS = ("scaled", "frozen", "adam", "accumulated", "checkpointed", "convolutional", "attention", "recurrent")
+SHORT = ("adam", "attention")
 MIB = 1 << 20
 TOTAL, BESIDE, CONTEXT, WORKSPACE = 2 << 30, 300 * MIB, 321 * MIB, 8 * MIB
 WITHOUT_STACKS = {"TORSH_PROFILER_ACTIVITIES": "torch,cuda"}
@@ -94,8 +95,8 @@ def tensors_have_the_kinds_that_the_models_objects_have(name):
 
 
 for training in TRAININGS:
-    add_case(f"tensors_of_a_training_have_the_kinds_of_the_models_objects_{training}", tensors_have_the_kinds_that_the_models_objects_have,
-             training)
+    add = add_case if training in SHORT else add_long_case
+    add(f"tensors_of_a_training_have_the_kinds_of_the_models_objects_{training}", tensors_have_the_kinds_that_the_models_objects_have, training)
 
 
 @case
@@ -145,6 +146,7 @@ def a_fragmented_cache_shows_its_largest_block_and_what_was_requested():
 
 
 @case
+@long
 @needs("torch")
 def expandable_segments_have_free_blocks_too():
     env = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
@@ -153,6 +155,7 @@ def expandable_segments_have_free_blocks_too():
 
 
 @case
+@long
 @needs("torch")
 def tensors_of_an_allocator_that_reports_nothing_have_kinds_too():
     # Their sizes are those that were requested: that of no block of PyTorch's allocator.

@@ -82,6 +82,7 @@ def allocations_of_any_size_are_replayed_under_every_setting():
 
 
 @case
+@long
 @needs("torch")
 def twice_and_half_the_batch_are_predicted():
     for name, batch in BATCHES.items():
@@ -96,6 +97,7 @@ def twice_and_half_the_batch_are_predicted():
 
 
 @case
+@long
 @needs("torch")
 def other_settings_of_the_allocator_are_predicted_from_either_run():
     for name, batch in BATCHES.items():
@@ -107,6 +109,7 @@ def other_settings_of_the_allocator_are_predicted_from_either_run():
 
 
 @case
+@long
 @needs("torch")
 def modules_with_checkpoints_are_predicted():
     for name, (batch, module) in CHECKPOINTED.items():

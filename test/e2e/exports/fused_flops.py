@@ -145,6 +145,7 @@ def templates_count_the_products_that_they_compute():
 
 
 @case
+@long
 @needs("torch")
 def multiplications_of_other_operators_do_not_count():
     check("gelu", 0)

@@ -167,6 +167,7 @@ def both_tools_get_what_is_recorded():
 
 
 @case
+@long
 def one_kind_is_chosen():
     for kind in ("operators", "modules"):
         calls, output = forwarded(TRAINING, kind, with_itt=kind == "modules", with_nvtx=kind == "operators")

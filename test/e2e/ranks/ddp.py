@@ -65,6 +65,7 @@ def waits_of_the_reducer_are_between_the_programs_own_times():
 
 
 @case
+@long
 @needs("torch")
 def gradients_are_those_of_a_run_without_the_agent():
     bare, recorded = scratch("bare"), scratch("recorded")

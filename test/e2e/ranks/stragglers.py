@@ -26,6 +26,7 @@ WITHOUT_HEAP = "torch,python"
 # What a rank does more than the others, and as what that has to be found.
 CAUSES = {"sleep": "python", "gc": "garbage_collection", "data": "data_loading", "more_compute": "more_compute",
           "slow_compute": "slow_compute", "allocate": "allocation", "faults": "page_faults"}
+SHORT = ("gc", "data")
 
 
 def trained(world, kind=None, activities=WITHOUT_HEAP):
@@ -72,11 +73,14 @@ def expect_straggler(kind, activities=WITHOUT_HEAP):
     assert cause["share"] > 0.5 and cause["evidence"], cause
 
 
+@needs("torch")
+def a_late_rank_is_found(kind):
+    expect_straggler(kind, "heap,torch,python" if kind == "allocate" else WITHOUT_HEAP)
+
+
 for _kind in CAUSES:
-    def _case(kind=_kind):
-        expect_straggler(kind, "heap,torch,python" if kind == "allocate" else WITHOUT_HEAP)
-    _case.__name__ = f"a_rank_that_is_late_by_{_kind}_is_found"
-    case(needs("torch")(_case))
+    _add = add_case if _kind in SHORT else add_long_case
+    _add(f"a_rank_that_is_late_by_{_kind}_is_found", a_late_rank_is_found, _kind)
 
 
 def expect_none(world):

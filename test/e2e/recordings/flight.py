@@ -98,6 +98,7 @@ def copies_that_gave_their_places_leave_one_note_in_all():
 
 
 @case
+@long
 @quiet
 def the_file_does_not_grow_with_the_run():
     sizes = {}

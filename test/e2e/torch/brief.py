@@ -46,6 +46,7 @@ SLOW = {
     "it_collects_garbage": ({"setup": "kept = [[i] for i in range(800000)]", "work": "gc.collect()"}, "gc_pauses"),
     "it_keeps_memory": ({"work": "kept.append(bytearray(200000))", "steps": 40}, "growth"),
 }
+SHORT = ("it_waits_between_operators", "it_keeps_memory")
 
 
 def recorded(python, text, name="train.py", **env):
@@ -90,7 +91,8 @@ def line_with(script, text):
 
 
 for what, (changes, cure) in SLOW.items():
-    add_case(f"the_first_hypothesis_is_right_where_{what}", slow, changes, cure)
+    add = add_case if what in SHORT else add_long_case
+    add(f"the_first_hypothesis_is_right_where_{what}", slow, changes, cure)
 
 
 @case

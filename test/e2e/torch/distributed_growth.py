@@ -48,8 +48,9 @@ def check_leak(kind, n_ranks):
         assert TENSOR_BYTES <= rate <= TENSOR_BYTES + OBJECTS_BYTES, rate
 
 
-for kind, n_ranks in ("ddp", 2), ("fsdp", 2), ("ddp", 4):
-    add_case(f"nothing_grows_in_{n_ranks}_clean_ranks_with_{kind}", check_clean, kind, n_ranks)
-for kind in "ddp", "fsdp":
-    add_case(f"a_tensor_of_each_step_grows_in_each_rank_with_{kind}", check_leak, kind, 2)
+add_case("nothing_grows_in_2_clean_ranks_with_ddp", check_clean, "ddp", 2)
+add_long_case("nothing_grows_in_2_clean_ranks_with_fsdp", check_clean, "fsdp", 2)
+add_long_case("nothing_grows_in_4_clean_ranks_with_ddp", check_clean, "ddp", 4)
+add_case("a_tensor_of_each_step_grows_in_each_rank_with_ddp", check_leak, "ddp", 2)
+add_long_case("a_tensor_of_each_step_grows_in_each_rank_with_fsdp", check_leak, "fsdp", 2)
 main()

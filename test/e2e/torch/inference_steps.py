@@ -57,6 +57,7 @@ def expect_bursts(what, certainty, **variables):
 
 
 @case
+@long
 def forwards_in_bursts_are_steps_each():
     output, report = expect_bursts("bursts", (.9, 1))
     expect_equal({step["calls"] for step in report["steps"]}, {report["steps"][0]["calls"]}, "operators of each step")
@@ -67,6 +68,7 @@ def forwards_in_bursts_are_steps_each():
 
 
 @case
+@long
 def also_without_modules():
     expect_bursts("bursts", (.4, .75), **WITHOUT_MODULES)
 
@@ -82,6 +84,7 @@ def equal_layers_are_no_steps():
 
 
 @case
+@long
 def equal_layers_without_modules_are_a_guess():
     """Nothing says which of the 3600 equal layers belong together: the certainty is low."""
     output, _ = recorded("layers", **WITHOUT_MODULES)
@@ -113,11 +116,13 @@ def tokens_are_steps_of_prompts_and_decoding():
 
 
 @case
+@long
 def tokens_without_modules():
     expect_tokens(recorded("generate", **WITHOUT_MODULES)[0], 3, 40)
 
 
 @case
+@long
 def short_answers_have_as_many_prompts():
     expect_tokens(recorded("generate", 12, 3)[0], 12, 3)
 
@@ -129,6 +134,7 @@ def without_inputs_tokens_have_no_kind():
 
 
 @case
+@long
 def without_a_cache_each_token_is_a_forward():
     report = steps_of(recorded("recompute")[0])
     expect_equal([step["kind"] for step in report["steps"]], 120 * [None], "kinds")

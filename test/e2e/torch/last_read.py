@@ -97,6 +97,7 @@ def the_last_operator_and_its_step_are_shown():
 
 
 @case
+@long
 @needs("torch")
 def without_inputs_it_is_not_known():
     with Target([torch_python(), program()], TORSH_PROFILER_RECORD_SHAPES=0) as target:

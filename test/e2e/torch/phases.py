@@ -184,7 +184,9 @@ def windows_hold_what_begins_in_them():
         assert result.returncode == 2 and words in result.stderr.decode(), (wrong, result.stderr)
 
 
-for name in ("plain", *FORKED, "workers", "spawned_workers", "served_workers"):
+for name in ("plain", *FORKED, "workers"):
     add_case(f"phases_of_{name}", phases_are_what_the_program_marks, name)
+for name in ("spawned_workers", "served_workers"):
+    add_long_case(f"phases_of_{name}", phases_are_what_the_program_marks, name)
 
 main()

@@ -91,6 +91,7 @@ print(counter.get_total_flops())
 
 
 @case
+@long
 def a_frozen_model_has_the_flops_of_the_model_that_it_was():
     """Inductor has packed the weights, and calls MKL or oneDNN instead of aten::addmm."""
     result, output = record([torch_python(), "-c", FROZEN], env={**OPERATORS_ONLY, **inductor_cache()}, timeout=TIMEOUT_S)
@@ -122,6 +123,7 @@ print(counter.get_total_flops())
 
 
 @case
+@long
 def templates_of_inductor_have_the_flops_of_the_counter():
     """By the names of their kernels, which have sizes where Inductor records calls of these."""
     if TORCH != "torch":

@@ -83,6 +83,7 @@ def compare(counts, found, report):
 
 
 @case
+@long
 def every_program_has_the_flops_of_the_counter():
     result, output = record([torch_python(), SCRIPT], env=OPERATORS_ONLY, timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")

@@ -53,12 +53,14 @@ def no_alarm_in_clean_loops():
 
 
 @case
+@long
 def no_alarm_where_workers_load():
     # PyTorch keeps references to what came by shared memory, and looks whether they are dead when there are 128.
     check_clean("LoadsByWorkers", steps=5 * 128)
 
 
 @case
+@long
 def no_alarm_in_a_compiled_loop():
     check_clean("IsCompiled")
 

@@ -117,7 +117,8 @@ def leaks_of_workers(method):
 
 
 for start_method in ("fork", "spawn", "forkserver"):
-    add_case(f"leaks_of_a_loaders_workers_by_{start_method}", leaks_of_workers, start_method)
+    add = add_case if start_method == "fork" else add_long_case
+    add(f"leaks_of_a_loaders_workers_by_{start_method}", leaks_of_workers, start_method)
 
 
 @case

@@ -139,6 +139,7 @@ def figures_of_a_workload_are_its_own():
 
 
 @case
+@long
 @needs("torch")
 def what_fails_is_listed_with_its_reason_and_tried_again():
     folder, place = scratch("runs"), scratch("source")
@@ -223,6 +224,7 @@ def a_killed_run_goes_on():
 
 
 @case
+@long
 @needs("torch")
 def a_terminated_run_goes_on():
     interrupted(signal.SIGTERM)
@@ -239,6 +241,7 @@ def what_takes_too_long_is_ended():
 
 
 @case
+@long
 @needs("torch")
 def each_workload_has_the_flops_that_pytorch_counts():
     truth = json.loads(run([torch_python(), "-c", TRUTH, ROOT / "tools/python"], timeout=600).stdout)

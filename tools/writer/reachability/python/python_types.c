@@ -185,8 +185,8 @@ static enum python_kind kind_of(const struct python_types *types, uint64_t *word
 		{"weakproxy", PYTHON_WEAKREF},
 		{"weakref.ProxyType", PYTHON_WEAKREF},
 	};
-	enum python_kind kind = is_plain(words) ? PYTHON_PLAIN
-						: kind_of_flags((uint32_t)words[FLAGS / 8]);
+	enum python_kind kind =
+		is_plain(words) ? PYTHON_PLAIN : kind_of_flags((uint32_t)words[FLAGS / 8]);
 
 	for (int n = 0; kind == PYTHON_OTHER && n < BASES_MAX; n++) {
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

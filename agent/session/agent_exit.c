@@ -34,12 +34,13 @@ bool torsh_agent_is_sandboxed_now(void)
 /* Report on stderr if the writer died; returns whether it did. */
 static bool report_if_abandoned(const struct channel_header *header)
 {
-	bool had_writer = atomic_load_explicit(&header->writer_state, memory_order_acquire) !=
-			  CHANNEL_WRITER_NONE;
+	uint32_t state = atomic_load_explicit(&header->writer_state, memory_order_acquire);
 
 	if (torsh_agent_is_sandboxed() || !torsh_agent_is_abandoned())
 		return false;
-	if (had_writer)
+	if (state == CHANNEL_WRITER_CLOSED) /* by torsh end, or it has reported the reason */
+		return true;
+	if (state != CHANNEL_WRITER_NONE)
 		torsh_message("the writer was killed: what came after that is not in the recording",
 			      NULL);
 	else

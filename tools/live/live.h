@@ -61,7 +61,8 @@ struct live_answer {
 };
 
 /*
- * Send a request to the writer at a socket and wait for the answer. Returns 0 with descriptors that
+ * Send a request to the writer at a socket and wait for the answer; with REQUEST_END until the
+ * writer has ended, when everything is written. Returns 0 with descriptors that
  * torsh_live_close closes, the writer's result, or -errno: -ECONNREFUSED and -ENOENT without a
  * writer, -EACCES for another user's socket, -ETIMEDOUT, -ECONNRESET if it ended meanwhile, -EPROTO
  * if its version differs.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A request to one writer. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -115,6 +116,15 @@ static int receive(int fd, struct live_answer *answer)
 	return answer->reply.result;
 }
 
+/* Wait until the writer has ended: then everything is written. */
+static void await_end(int fd)
+{
+	struct pollfd closed = {.fd = fd, .events = POLLIN};
+
+	while (poll(&closed, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
 static int query(const char *socket_path, const struct request *request, struct live_answer *answer)
 {
 	uint32_t verb = request->verb;
@@ -127,6 +137,8 @@ static int query(const char *socket_path, const struct request *request, struct 
 		return fd;
 	result = send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0 ? -errno
 								       : receive(fd, answer);
+	if (!result && verb == REQUEST_END)
+		await_end(fd);
 	close(fd);
 	if (result == -EPIPE)
 		result = -ECONNRESET;

@@ -70,14 +70,21 @@ def an_inert_agent_answers_that_it_does_not_record():
 
 @case
 def an_ended_recording_refuses_calls():
-    program = """import ctypes, os, subprocess
+    program = """import ctypes, os, pathlib, subprocess
 call = ctypes.CDLL(None).torsh_v1_call
 print(call(1, 0, None))
 subprocess.run([os.environ["TORSH"], "end", str(os.getpid())], stdout=subprocess.DEVNULL, env={"TORSH_PROFILER_ENABLED": "0"})
 print(call(1, 0, None) < 0)
+print(*(path.read_bytes().hex() for path in pathlib.Path(os.environ["TORSH_PROFILER_OUTPUT"]).rglob("*") if path.is_file()))
 """
-    result, _ = record([sys.executable, "-c", program], env={"TORSH": str(TORSH)})
-    expect_equal((result.returncode, result.stdout), (0, b"0\nTrue\n"), f"status and output ({result.stderr})")
+    result, output = record([sys.executable, "-c", program], env={"TORSH": str(TORSH)})
+    expect_equal(result.returncode, 0, f"status ({result.stderr})")
+    expect_equal(result.stdout.decode().splitlines()[:2], ["0", "True"], "results")
+    # When torsh end has ended everything is written.
+    contents = [path.read_bytes().hex() for path in output.rglob("*") if path.is_file()]
+    assert contents and result.stdout.decode().splitlines()[2].split() == contents, "the recording changed after its end"
+    # Who ended it knows that.
+    assert b"killed" not in result.stderr, result.stderr
 
 
 def are_stopped(pid):

@@ -43,8 +43,8 @@ static const char doc_resume[] =
 	"the moment in which this has ended all that begins is recorded.";
 
 static const char doc_end[] =
-	"End the recording of the session that PID belongs to, for good: what is there is written and the writer ends. The "
-	"program runs on, and is not recorded any more.\v"
+	"End the recording of the session that PID belongs to, for good: what is there is written and the writer ends, "
+	"which this waits for. The program runs on, and is not recorded any more.\v"
 	"Nothing else ends a writer before its processes have: it ignores the signals that end a job. Reports mark "
 	"the recording as incomplete.";
 

@@ -2,6 +2,7 @@
 #include "tools/writer/threads/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -98,6 +99,8 @@ static void receive_client(struct control *control, struct watch *watch)
 		return;
 	}
 	if (message.kind == CLIENT_REQUEST && message.request.verb == REQUEST_END) {
+		/* Who requested it waits until this process closes that by its own end. */
+		(void)!fcntl(watch->fd, F_DUPFD_CLOEXEC, 0);
 		answer_now(control, watch, message.request.verb, 0);
 		control->must_end = true;
 		return;

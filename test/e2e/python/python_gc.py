@@ -49,7 +49,7 @@ def expect_runs(rows, truth, process):
     if truth["version"] != [3, 14]:  # its first releases count increments otherwise
         expect_equal([sum(run["generation"] == generation for run in expected) for generation in range(3)],
                      truth["collections"], "the program's runs, and gc.get_stats()")
-    assert len({run["thread"] for run in expected}) == 3 and sum(run["collected"] for run in expected) > 10_000, expected
+    assert len({run["thread"] for run in expected}) >= 3 and sum(run["collected"] for run in expected) > 10_000, expected
     places = [i for i in range(len(found) - len(expected) + 1)
               if all(ours[name] == run[name] for ours, run in zip(found[i:], expected) for name in NAMES)]
     assert len(places) == 1, f"{len(found)} recorded, {len(expected)} of the program, at {places}"
@@ -61,7 +61,7 @@ def expect_runs(rows, truth, process):
     threads = {}
     for mine, run in zip(ours, expected):
         threads.setdefault(run["thread"], set()).add(mine["thread"])
-    assert all(len(numbers) == 1 for numbers in threads.values()) and len(set.union(*threads.values())) == 3, threads
+    assert all(len(numbers) == 1 for numbers in threads.values()) and len(set.union(*threads.values())) == len(threads), threads
     assert all(mine["stack"] for mine in ours), ours
     return places[0]
 
@@ -79,8 +79,11 @@ def check_runs(python):
     expect_equal((result.returncode, result.stdout), (bare_result.returncode, bare_result.stdout), "status and stdout")
     expect_equal(result.stderr.count(b"in a finalizer"), bare_result.stderr.count(b"in a finalizer"), "stderr")
     expect_equal((truth["objects"], truth["callbacks"]), (bare["objects"] + 1, bare["callbacks"] + 1), "objects, callbacks")
-    for same in ("modules", "collections_at_start", "collections"):
+    for same in ("modules", "collections"):
         expect_equal(truth[same], bare[same], same)
+    # The interpreter makes a dict of its own for each call of an entry: the youngest generation's run may be some objects off.
+    (first, *others), (bare_first, *bare_others) = truth["collections_at_start"], bare["collections_at_start"]
+    assert abs(first - bare_first) <= 1 and others == bare_others, (truth["collections_at_start"], bare["collections_at_start"])
     print(f"{python.path} {python.version}: {len(truth['runs'])} runs, {n_before} before them")
 
 

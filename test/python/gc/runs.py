@@ -48,6 +48,12 @@ def waste(n):
         Node()
 
 
+def at_once(n):
+    threads = [threading.Thread(target=waste, args=(3000,)) for _ in range(n)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+
+
 def work():
     waste(3000)
     try:
@@ -55,9 +61,9 @@ def work():
     except KeyError:
         waste(3000)
         gc.collect(1)
-    threads = [threading.Thread(target=waste, args=(3000,)) for _ in range(2)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    # Of two at once one may collect all garbage of both.
+    at_once(2)
+    at_once(1)
     gc.disable()
     waste(3000)
     gc.collect(0)

@@ -103,11 +103,6 @@ def all_are_quiet():
     _needs_of_all.append("quiet")
 
 
-def all_are_long():
-    """So is every case of the script."""
-    _needs_of_all.append("long")
-
-
 def all_need(environment):
     """Every case of the script needs it."""
     _needs_of_all.append(environment)

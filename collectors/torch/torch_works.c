@@ -31,7 +31,6 @@ struct work {
 struct future {
 	_Atomic uintptr_t address; /* 0: none */
 	_Atomic uint32_t number; /* of the collective */
-	_Atomic uintptr_t condition; /* within it: the one that is waited for; 0: not known yet */
 };
 
 /* In pages that are zeroed in a forked child, which has none of its parent's works. */
@@ -42,7 +41,10 @@ struct works {
 };
 
 static void *_Atomic works; /* struct works */
-/* The thread communicates for works: it waits for what these need, never for the future of one. */
+/*
+ * The thread communicates for works: it waits for what these need, as a barrier of gloo for those
+ * before it. The program doesn't.
+ */
 static _Thread_local bool is_runner;
 
 static struct works *get_works(void)
@@ -133,7 +135,7 @@ void torsh_torch_work_runs(const void *object)
 
 uint64_t torsh_torch_work_waits(const void *object)
 {
-	struct work *work = find_work(object);
+	struct work *work = is_runner ? NULL : find_work(object);
 
 	return work && atomic_load_explicit(&work->number, memory_order_relaxed) ? monotonic_ns()
 										 : 0;
@@ -182,26 +184,6 @@ static void remove_future(struct works *all, uint32_t number)
 			atomic_store(&all->futures[i].address, 0);
 }
 
-/* Of a future that has ended, though the end of its work is not reported yet. */
-static void remove_former(struct works *all, const void *future)
-{
-	for (uint32_t i = 0; i < FUTURES; i++)
-		if (atomic_load(&all->futures[i].address) == (uintptr_t)future)
-			atomic_store(&all->futures[i].address, 0);
-}
-
-/*
- * Returns whether the condition is the one that waits for this future. Another one is in memory
- * that was the future's: whoever waited may go on before the work's own thread reports its end.
- */
-static bool is_condition_of(struct future *future, uintptr_t condition)
-{
-	uintptr_t known = 0;
-
-	return atomic_compare_exchange_strong(&future->condition, &known, condition) ||
-	       known == condition;
-}
-
 bool torsh_torch_work_future(const void *object, const void *future)
 {
 	struct works *all = atomic_load_explicit(&works, memory_order_acquire);
@@ -212,11 +194,9 @@ bool torsh_torch_work_future(const void *object, const void *future)
 	if (!number || !future)
 		return false;
 	remove_future(all, number);
-	remove_former(all, future);
 	place = &all->futures[atomic_fetch_add(&all->n_futures, 1) % FUTURES];
 	atomic_store(&place->address, 0);
 	atomic_store(&place->number, number);
-	atomic_store(&place->condition, 0);
 	atomic_store(&place->address, (uintptr_t)future);
 	/* Its end on another thread, which sets has_ended first, may have looked for it before. */
 	if (atomic_load(&work->has_ended))
@@ -231,15 +211,14 @@ uint32_t torsh_torch_future_waits(const void *condition)
 	if (!all || !atomic_load_explicit(&all->n_futures, memory_order_relaxed))
 		return 0;
 	for (uint32_t i = 0; i < FUTURES; i++) {
-		struct future *future = &all->futures[i];
+		const struct future *future = &all->futures[i];
 		uintptr_t address = atomic_load(&future->address);
 		uint32_t number = atomic_load(&future->number);
 
 		/* Unless another work's has taken its place meanwhile. */
 		if (address && (uintptr_t)condition - address < TORCH_FUTURE_BYTES &&
-		    atomic_load(&future->address) == address && !is_runner &&
-		    is_condition_of(future, (uintptr_t)condition))
-			return number;
+		    atomic_load(&future->address) == address)
+			return is_runner ? 0 : number;
 	}
 	return 0;
 }

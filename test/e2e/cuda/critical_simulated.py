@@ -140,6 +140,7 @@ torch.cuda.synchronize()
 
 
 @case
+@quiet
 @needs("torch")
 def a_training_on_a_device_is_bound_by_what_is_slow_in_it():
     # With many layers the host's part is long beside the moment in which it notices that the device is done.

@@ -124,7 +124,9 @@ check: all unit test-programs simcuda bench-programs $(REPLAYS) ## run as many t
 # of the sanitizers needs. Which variables are uninitialised GCC finds with -O2; with -Og it guesses.
 # Left out: tests that walk stacks fault on purpose, which the sanitizer's handlers would take from them; the simulation
 # keeps what its program has not freed; Python can't load it sanitised; a training takes ten minutes.
-SANITIZED := unit/ fuzz/ every_reader e2e/python/owners e2e/python/locals e2e/heap/reachability e2e/commands/live/
+# PART=units or programs: only these.
+SANITIZED_units := unit/ fuzz/
+SANITIZED_programs := every_reader e2e/python/owners e2e/python/locals e2e/heap/reachability e2e/commands/live/
 test-tools: $(TARGET_LIB) agent test-programs simcuda
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMISE='-Og -g1 -Wno-maybe-uninitialized' TARGET_LIB=$(TARGET_LIB) \
 		tools unit asan-replays
@@ -133,7 +135,7 @@ test-tools: $(TARGET_LIB) agent test-programs simcuda
 			ln -sfn ../../test/$$name $(BUILD)/asan/test/$$name; \
 		done && rm -rf $(BUILD)/asan/test/programs && cp -al $(BUILD)/test/programs $(BUILD)/asan/test/
 	@# the agent starts the writer that lies beside it, and programs are known by their paths
-	@BUILD=$(BUILD)/asan $(PYTHON) test/run --sanitized --again --jobs $(J) --match '$(or $(T),$(SANITIZED))' \
+	@BUILD=$(BUILD)/asan $(PYTHON) test/run --sanitized --again --jobs $(J) --match '$(or $(T),$(SANITIZED_$(PART)),$(SANITIZED_units) $(SANITIZED_programs))' \
 		--only e2e,fault,unit,fuzz --without unit/agent/stack_ unit/simcuda/ unit/collectors/devices_test \
 		of_a_simulated_device of_a_training
 asan-replays: $(REPLAYS)

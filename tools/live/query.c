@@ -116,8 +116,8 @@ static int receive(int fd, struct live_answer *answer)
 	return answer->reply.result;
 }
 
-/* Wait until the writer has ended: then everything is written. */
-static void await_end(int fd)
+/* Wait until the writer closes the connection by its end: then everything is written. */
+static void await_close(int fd)
 {
 	struct pollfd closed = {.fd = fd, .events = POLLIN};
 
@@ -138,7 +138,7 @@ static int query(const char *socket_path, const struct request *request, struct 
 	result = send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0 ? -errno
 								       : receive(fd, answer);
 	if (!result && verb == REQUEST_END)
-		await_end(fd);
+		await_close(fd);
 	close(fd);
 	if (result == -EPIPE)
 		result = -ECONNRESET;

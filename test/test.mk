@@ -209,7 +209,7 @@ BENCH := $(BUILD)/bench
 BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
 	$(BENCH)/libempty_cupti.so $(BENCH)/launches $(BENCH)/nccl_allreduce $(BENCH)/threads $(BENCH)/sample $(BENCH)/waits \
 	$(patsubst test/bench/native/%.c,$(BENCH)/%,$(wildcard test/bench/native/*_bench.c))
-bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC) $(MANY_SITES)
+bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC) $(MANY_SITES) $(FOLD_SYNTHESIS)
 
 $(BENCH)/pair: shim/ranges/torsh.h
 $(BENCH)/pair $(BENCH)/cold_pair $(BENCH)/threads $(BENCH)/sample $(BENCH)/waits: $(BENCH)/%: test/bench/native/%.c $(BUILD)/flags

@@ -10,6 +10,7 @@ import pathlib
 import resource
 import shutil
 import subprocess
+import tempfile
 import sys
 import time
 
@@ -53,17 +54,20 @@ def children_cpu_s():
 
 def measure(command):
     """Seconds, CPU seconds and MiB that it and its children took at most, and its output."""
-    start, cpu, most = time.monotonic(), children_cpu_s(), 0.0
-    child = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
-    while child.poll() is None and time.monotonic() - start < 1:
-        time.sleep(0.005)
-    while child.poll() is None:
-        most = max(most, memory_of_group(child.pid))
-        time.sleep(0.05)
-    seconds, output = time.monotonic() - start, child.communicate()[0]
-    if child.returncode:
-        raise SystemExit(f"{command[0]} failed")
-    return seconds, children_cpu_s() - cpu, most, output
+    # A file: nobody reads a pipe meanwhile.
+    with tempfile.TemporaryFile("w+") as output:
+        start, cpu, most = time.monotonic(), children_cpu_s(), 0.0
+        child = subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.DEVNULL, start_new_session=True)
+        while child.poll() is None and time.monotonic() - start < 1:
+            time.sleep(0.005)
+        while child.poll() is None:
+            most = max(most, memory_of_group(child.pid))
+            time.sleep(0.05)
+        seconds = time.monotonic() - start
+        if child.returncode:
+            raise SystemExit(f"{command[0]} failed")
+        output.seek(0)
+        return seconds, children_cpu_s() - cpu, most, output.read()
 
 
 def ours(folder):

@@ -6,7 +6,7 @@
  * object, its name and all that a program can see of it stay.
  *
  * Seen are the steps of tasks of the C module _asyncio; what enters a context by itself (uvloop,
- * greenlets, the first step of an eager task) isn't.
+ * the first step of an eager task) isn't. cpython_greenlets.h has greenlets.
  *
  * Work items of a concurrent.futures.ThreadPoolExecutor are seen likewise by the methods of its
  * queue, _queue.SimpleQueue: an item begins where it is put there. The thread that gets it works
@@ -42,6 +42,12 @@ struct cpython_task_watcher {
  */
 bool torsh_cpython_tasks_follow(const struct cpython_task_watcher *watcher, void *variable,
 				bool with_tasks);
+
+/*
+ * The request in a context, by the variable of torsh_cpython_tasks_follow; 0: none. The calling
+ * thread holds the interpreter's lock, and no exception is set.
+ */
+uint64_t torsh_cpython_request_in(void *context);
 
 /*
  * Do that with tasks once the main thread executes Python code; watcher must stay. As

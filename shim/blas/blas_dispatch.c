@@ -39,16 +39,35 @@ static bool is_unbound(struct blas_slot *slot)
 	return slot->lazy && !atomic_load_explicit(&slot->is_bound, memory_order_relaxed);
 }
 
-/* Put the slot there again, with the definition as its next. */
+static void bind(struct blas_slot *slot, void *definition)
+{
+	torsh_blas_slot_name(slot, definition);
+	atomic_store_explicit(&slot->next, definition, memory_order_release);
+	atomic_store_explicit(&slot->is_bound, true, memory_order_relaxed);
+}
+
+/*
+ * A definition that no other object has is the one that the loader would find. Called by itself it
+ * leaves the place to the slot: the loader would store the definition there, and until this call
+ * has ended other threads' calls would go past the slot.
+ */
+static void find_definition(struct blas_slot *slot)
+{
+	bool is_whole = strlen(slot->text) < BLAS_TEXT_BYTES - 1;
+	void *found = is_whole ? torsh_objects_find_only(slot->text) : NULL;
+
+	if (found)
+		bind(slot, found);
+}
+
+/* Put the slot there again, with what the loader found as its next. */
 static void take_bound(struct blas_slot *slot)
 {
 	void *found = __atomic_load_n(slot->lazy, __ATOMIC_ACQUIRE);
 
 	if (found == slot->entry)
 		return;
-	torsh_blas_slot_name(slot, found);
-	atomic_store_explicit(&slot->next, found, memory_order_release);
-	atomic_store_explicit(&slot->is_bound, true, memory_order_relaxed);
+	bind(slot, found);
 	__atomic_store_n(slot->lazy, slot->entry, __ATOMIC_RELEASE);
 }
 
@@ -68,6 +87,8 @@ bool torsh_blas_slot_begins(struct blas_frame *frame, uint32_t number)
 	struct blas_slot *slot = &torsh_blas_slots[number];
 
 	frame->slot = slot;
+	if (is_unbound(slot))
+		find_definition(slot);
 	/* Pairs with the release in blas_slots.c. */
 	frame->next = atomic_load_explicit(&slot->next, memory_order_acquire);
 	frame->n_stack = stack_words(&slot->name);

@@ -190,7 +190,9 @@ void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynam
 			return NULL;
 		if ((*found | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
 		    is_called(image, tables.names + symbol->st_name, name)) {
-			if (!find_room(image, image->bias + symbol->st_value, PF_R | PF_X))
+			/* What a resolver chooses is not known here. */
+			if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ||
+			    !find_room(image, image->bias + symbol->st_value, PF_R | PF_X))
 				return NULL;
 			if (n_bytes)
 				*n_bytes = symbol->st_size;

@@ -152,7 +152,9 @@ struct search {
 	const char *name;
 	const char *text; /* of the path, NULL: any */
 	bool is_behind; /* start after this library */
+	bool is_only; /* go on behind the first one */
 	void *found;
+	uint32_t n; /* objects that have one */
 };
 
 static int is_called(const struct link_map *map, const struct torsh_elf_image *image, void *text)
@@ -164,6 +166,7 @@ static int is_called(const struct link_map *map, const struct torsh_elf_image *i
 static int look_into(const struct link_map *map, const struct torsh_elf_image *image, void *context)
 {
 	struct search *search = context;
+	void *found;
 
 	if (own_map && map->l_ld == own_map->l_ld) {
 		search->is_behind = false;
@@ -173,9 +176,12 @@ static int look_into(const struct link_map *map, const struct torsh_elf_image *i
 		return 0;
 	if (torsh_objects_is_forked_child() && !is_readable(map->l_ld))
 		return 0;
-	search->found = image ? torsh_elf_symbol_in(image, map->l_ld, search->name, NULL)
-			      : torsh_elf_symbol(map, search->name, NULL);
-	return search->found != NULL;
+	found = image ? torsh_elf_symbol_in(image, map->l_ld, search->name, NULL)
+		      : torsh_elf_symbol(map, search->name, NULL);
+	if (!found)
+		return 0;
+	search->found = found;
+	return ++search->n > 1 || !search->is_only;
 }
 
 void *torsh_objects_find(const char *name)
@@ -192,6 +198,14 @@ void *torsh_objects_find_in(const char *text, const char *name)
 
 	iterate(look_into, &search);
 	return search.found;
+}
+
+void *torsh_objects_find_only(const char *name)
+{
+	struct search search = {.name = name, .is_only = true};
+
+	iterate(look_into, &search);
+	return search.n == 1 ? search.found : NULL;
 }
 
 void *torsh_objects_find_behind(const char *name)

@@ -18,6 +18,9 @@ void *torsh_objects_find(const char *name);
 /* Like torsh_objects_find, only in objects with this text in their path. */
 void *torsh_objects_find_in(const char *text, const char *name);
 
+/* Like torsh_objects_find; NULL, too, where another object has a definition besides. */
+void *torsh_objects_find_only(const char *name);
+
 /* Like torsh_objects_find, only in objects that were loaded after this library. */
 void *torsh_objects_find_behind(const char *name);
 

@@ -104,6 +104,9 @@ def threads_and_children_are_told_apart():
     rows = [json.loads(line) for line in torsh("dump", output).splitlines()]
     events = [row for row in rows if row.get("event") == "library_call"]
     expect_equal(sorted(collections.Counter(row["thread"] for row in events).values()), [50] * 4, "calls of a thread")
+    for name in ("lazy", "now"):
+        output, expected = both(folder() / name, "first")
+        expect_equal((sum(expected.values()), calls_in(output)), (2, expected), f"{name}: a call within another thread's first one")
     output, expected = both(folder() / "lazy", "fork")
     expect_equal(calls_in(output), expected, "fork")
 

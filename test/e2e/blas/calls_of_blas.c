@@ -11,7 +11,9 @@
 #include <fenv.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -124,6 +126,41 @@ static void call_in_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
+static bool is_meeting;
+static _Atomic int n_inside;
+
+void oracle_inside(void)
+{
+	if (!is_meeting)
+		return;
+	n_inside++;
+	while (n_inside < 2)
+		sched_yield();
+}
+
+/* is_second: calls while the other thread is in its call. */
+static void *call_once(void *is_second)
+{
+	double own[1] = {0};
+
+	while (is_second && !n_inside)
+		sched_yield();
+	cblas_dgemm(101, 111, 112, 3, 4, 5, 0.5, a, 6, b, 7, 0.125, own, 8);
+	return NULL;
+}
+
+/* The first call of a routine lasts until the second one is in it. */
+static void call_within_first(void)
+{
+	pthread_t threads[2];
+
+	is_meeting = true;
+	pthread_create(&threads[0], NULL, call_once, NULL);
+	pthread_create(&threads[1], NULL, call_once, &is_meeting);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
 static void call_in_fork(void)
 {
 	int status;
@@ -193,6 +230,8 @@ int main(int argc, char **argv)
 		call_wrongly();
 	else if (!strcmp(way, "threads"))
 		call_in_threads();
+	else if (!strcmp(way, "first"))
+		call_within_first();
 	else if (!strcmp(way, "fork"))
 		call_in_fork();
 	else if (!strcmp(way, "opened") && argc > 2)

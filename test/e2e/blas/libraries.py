@@ -99,8 +99,7 @@ def transforms_have_the_sizes_of_their_plans():
 
 @case
 def threads_share_a_plan():
-    # The first call would be bound by the loader: what other threads call meanwhile is not seen.
-    lines, report, output = both(fftw_program(), "threads", LD_BIND_NOW="1")
+    lines, report, output = both(fftw_program(), "threads")
     expect_equal(recorded_transforms(report), transforms(lines), "transforms")
     rows = [json.loads(line) for line in torsh("dump", output).splitlines()]
     events = [row for row in rows if row.get("event") == "library_call" and row["batch"] == 2]

@@ -21,8 +21,8 @@ static const char doc[] =
 	"Show a recorded program's calls of BLAS, LAPACK, FFTW, oneDNN, cuBLAS, cublasLt, cuDNN and cuFFT: "
 	"routine, sizes, how often and how long, and the FLOPs that follow from the sizes.\v"
 	"They are recorded with TORSH_PROFILER_ACTIVITIES=cpu,blas. A routine that another one calls is a "
-	"part of it. Where the loader binds a routine at its first call, calls that other threads make "
-	"before this has ended are not seen; with LD_BIND_NOW=1 all are.";
+	"part of it. Where several libraries define a routine and the loader binds it at its first call, "
+	"calls that other threads make before this has ended are not seen; with LD_BIND_NOW=1 all are.";
 
 /* Calls of all selected processes with the same routine, library, sizes and letters. */
 struct call_row {

@@ -2,7 +2,9 @@
 #include "tools/writer/residency/account_take.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
+#include "tools/base/memory.h"
 #include "tools/writer/input/target.h"
 #include "tools/writer/reachability/allocator_maps.h"
 #include "tools/writer/residency/area_owners.h"
@@ -12,8 +14,9 @@
 
 #define OWNERS_OF_KIND 2000u
 
-struct taking {
-	const struct account_source *source;
+struct account_taking {
+	const struct target *target;
+	const struct page_runs *inherited;
 	const struct memory_look *look;
 	struct account *account;
 	struct resident_blocks blocks;
@@ -23,9 +26,10 @@ struct taking {
 };
 
 /* Pages of one region; is_shared as in the run that they are in. */
-static void add_pages(struct taking *taking, const struct region *region, struct page_run run)
+static void add_pages(struct account_taking *taking, const struct region *region,
+		      struct page_run run)
 {
-	const struct page_runs *inherited = taking->source->inherited;
+	const struct page_runs *inherited = taking->inherited;
 	uint32_t i = inherited ? torsh_page_runs_from(inherited, run.begin) : 0;
 
 	while (run.begin < run.end) {
@@ -50,7 +54,7 @@ static void add_pages(struct taking *taking, const struct region *region, struct
 }
 
 /* Parts of the area that the program mapped itself are regions of their own. */
-static void add_run(struct taking *taking, const struct region *region, struct page_run run)
+static void add_run(struct account_taking *taking, const struct region *region, struct page_run run)
 {
 	while (run.begin < run.end) {
 		struct region part = torsh_mapped_regions_at(&taking->mapped, region, run.begin);
@@ -63,7 +67,7 @@ static void add_run(struct taking *taking, const struct region *region, struct p
 }
 
 /* Which part of its shared pages is the process's, if each of them has as many users. */
-static double share_of(const struct taking *taking, uint32_t i, uint64_t of_file)
+static double share_of(const struct account_taking *taking, uint32_t i, uint64_t of_file)
 {
 	const struct memory_area *area = &taking->look->areas.items[i];
 	const struct looked_pages *pages = &taking->look->pages[i];
@@ -79,7 +83,7 @@ static double share_of(const struct taking *taking, uint32_t i, uint64_t of_file
 		       : 0;
 }
 
-static void add_area_pages(struct taking *taking, uint32_t i, const struct region *region)
+static void add_area_pages(struct account_taking *taking, uint32_t i, const struct region *region)
 {
 	const struct looked_pages *pages = &taking->look->pages[i];
 	const struct memory_area *area = &taking->look->areas.items[i];
@@ -99,7 +103,7 @@ static void add_area_pages(struct taking *taking, uint32_t i, const struct regio
 			  pages->expected_bytes - pages->bytes);
 }
 
-static void add_area(struct taking *taking, uint32_t i)
+static void add_area(struct account_taking *taking, uint32_t i)
 {
 	const struct memory_area *area = &taking->look->areas.items[i];
 	struct region region = torsh_area_owners_of(&taking->area_owners, i);
@@ -118,14 +122,13 @@ static void add_area(struct taking *taking, uint32_t i)
 	torsh_account_add(account, region.rest, area->rss_bytes, area->pss_bytes);
 }
 
-static void add_areas(struct taking *taking)
+static void add_areas(struct account_taking *taking)
 {
 	const struct memory_look *look = taking->look;
 
 	taking->area_owners = (struct area_owners){
 		.account = taking->account,
 		.areas = &look->areas,
-		.reader = &look->reader,
 		.threads = &look->threads,
 		.is_glibc = taking->blocks.is_glibc,
 	};
@@ -150,22 +153,44 @@ static void undivide(struct account *account)
 	account->n_fragments = 0;
 }
 
-void torsh_account_take(struct account *account, const struct memory_look *look,
-			const struct account_source *source)
+struct account_taking *torsh_account_collect(struct account *account,
+					     const struct memory_look *look,
+					     const struct account_source *source)
 {
-	struct taking taking = {.source = source, .look = look, .account = account};
+	struct account_taking *taking = torsh_memory_new(1, sizeof(*taking));
 
 	torsh_account_free(account);
-	account->status_bytes = look->status.rss_bytes;
-	account->page_table_bytes = look->status.page_table_bytes;
-	account->hugetlb_bytes = look->status.hugetlb_bytes;
+	*taking = (struct account_taking){.target = source->target,
+					  .inherited = source->inherited,
+					  .look = look,
+					  .account = account};
+	account->undivided = torsh_source_blocks_collect(&taking->blocks, look, source);
+	torsh_mapped_regions_collect(&taking->mapped, account, source);
+	return taking;
+}
+
+void torsh_account_divide(struct account_taking *taking)
+{
+	struct account *account = taking->account;
+	const struct process_status *status = &taking->look->status;
+
+	account->status_bytes = status->rss_bytes;
+	account->page_table_bytes = status->page_table_bytes;
+	account->hugetlb_bytes = status->hugetlb_bytes;
 	torsh_account_begin(account);
-	account->undivided = torsh_source_blocks_collect(&taking.blocks, source);
-	torsh_mapped_regions_collect(&taking.mapped, account, source);
-	add_areas(&taking);
+	torsh_resident_blocks_end(&taking->blocks);
+	add_areas(taking);
 	undivide(account);
-	torsh_mapped_regions_free(&taking.mapped);
-	torsh_resident_blocks_destroy(&taking.blocks);
-	torsh_stack_lines_join(account, source->target->state.tables, OWNERS_OF_KIND);
+	torsh_stack_lines_join(account, taking->target->state.tables, OWNERS_OF_KIND);
 	torsh_account_end(account, OWNERS_OF_KIND);
+	torsh_account_drop(taking);
+}
+
+void torsh_account_drop(struct account_taking *taking)
+{
+	if (!taking)
+		return;
+	torsh_mapped_regions_free(&taking->mapped);
+	torsh_resident_blocks_destroy(&taking->blocks);
+	free(taking);
 }

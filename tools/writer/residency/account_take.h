@@ -20,8 +20,21 @@ struct account_source {
 	uint64_t left_bytes; /* memory that the writer may still take */
 };
 
-/* Make an account; what it contained is freed. */
-void torsh_account_take(struct account *account, const struct memory_look *look,
-			const struct account_source *source);
+/* An account that is being made. */
+struct account_taking;
+
+/*
+ * Begin an account, which is freed first: collect what is live now. Until it is divided or dropped
+ * the account and the look must stay where they are, and the target's tables must stay.
+ */
+struct account_taking *torsh_account_collect(struct account *account,
+					     const struct memory_look *look,
+					     const struct account_source *source);
+
+/* Make it of what was collected, which is freed. It takes longer, and may be done later. */
+void torsh_account_divide(struct account_taking *taking);
+
+/* Free what was collected; the account stays empty. May be NULL. */
+void torsh_account_drop(struct account_taking *taking);
 
 #endif

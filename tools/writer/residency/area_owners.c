@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/writer/reachability/heap_ranges.h"
-
 #define CHANNEL_FILE "/memfd:torsh-channel"
 #define GUARD_BYTES_MAX (UINT64_C(1) << 20) /* below a thread's stack */
 
@@ -62,12 +60,6 @@ static bool is_above_guard(const struct area_owners *owners, uint32_t i)
 	       !below->is_file && below->end - below->begin <= GUARD_BYTES_MAX;
 }
 
-static bool is_arena(const struct area_owners *owners, const struct memory_area *area)
-{
-	return owners->is_glibc && area->begin % HEAP_ARENA_BYTES == 0 &&
-	       torsh_heap_is_arena(owners->reader, area->begin);
-}
-
 static struct owner named(const struct area_owners *owners, uint32_t kind, const char *name)
 {
 	return (struct owner){.kind = kind, .name = torsh_account_name(owners->account, name)};
@@ -93,7 +85,7 @@ static struct owner owner_of_anonymous(struct area_owners *owners, uint32_t i)
 					: named(owners, OWNER_UNKNOWN, "memory from brk");
 	if (area->path && is_module(owners, area->path))
 		return named(owners, OWNER_DATA, area->path);
-	if (is_arena(owners, area))
+	if (owners->is_glibc && area->is_arena)
 		return owner_of_arena(owners);
 	thread = torsh_thread_names_find(owners->threads, area->begin, area->end);
 	if (thread)

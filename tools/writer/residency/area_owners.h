@@ -6,14 +6,12 @@
 #include <stdbool.h>
 
 #include "tools/writer/reachability/image/memory_areas.h"
-#include "tools/writer/reachability/image/memory_reader.h"
 #include "tools/writer/residency/page_owners.h"
 #include "tools/writer/residency/thread_names.h"
 
 struct area_owners {
 	struct account *account;
 	const struct memory_areas *areas;
-	const struct memory_reader *reader;
 	const struct thread_names *threads;
 	bool is_glibc; /* the target's malloc is the C library's */
 	struct hash_map modules; /* paths of files with code */

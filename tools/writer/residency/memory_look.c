@@ -5,6 +5,7 @@
 
 #include "tools/base/memory.h"
 #include "tools/writer/input/target.h"
+#include "tools/writer/reachability/heap_ranges.h"
 
 #define AGENT_FILE "/libtorshagent.so"
 #define TOLERATED_SHARE 20u
@@ -20,6 +21,17 @@ static uint64_t anonymous_bytes(const struct memory_area *area, bool with_files)
 	if (area->is_file)
 		return with_files ? area->own_bytes : 0;
 	return area->rss_bytes;
+}
+
+/* Read here, as the process may end before an account is made. */
+static void find_arenas(struct memory_look *look)
+{
+	for (uint32_t i = 0; i < look->areas.n; i++) {
+		struct memory_area *area = &look->areas.items[i];
+
+		area->is_arena = !area->is_file && area->begin % HEAP_ARENA_BYTES == 0 &&
+				 torsh_heap_is_arena(&look->reader, area->begin);
+	}
 }
 
 static void read_pages(struct memory_look *look, bool with_files)
@@ -53,11 +65,13 @@ int torsh_memory_look(struct memory_look *look, const struct target *target, boo
 	if (target->status_fd >= 0)
 		torsh_process_read_status(target->status_fd, &look->status);
 	result = torsh_memory_areas_read(&look->areas, target->pid, AGENT_FILE);
-	if (result)
+	if (result) {
 		torsh_memory_look_free(look);
-	else
-		read_pages(look, with_files);
-	return result;
+		return result;
+	}
+	find_arenas(look);
+	read_pages(look, with_files);
+	return 0;
 }
 
 /* What is faulted in while it is looked at is no fault of the look. */

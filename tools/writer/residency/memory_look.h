@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A look at the memory of a process: its areas, their pages and its threads at one moment. Which
- * blocks were live then is added later, when all events up to that moment are folded.
+ * blocks were live then is added later, when all events up to that moment are folded; the process
+ * may have ended by then.
  */
 #ifndef TORSH_WRITER_RESIDENCY_MEMORY_LOOK_H
 #define TORSH_WRITER_RESIDENCY_MEMORY_LOOK_H

@@ -12,6 +12,7 @@
 
 #define COST_FACTOR 100u /* accounts may take one part of so many of the time */
 #define FIRST_CPU_NS UINT64_C(40000000) /* and this */
+#define ROLLUP_PAUSE_FACTOR 20u /* likewise of the others' sums */
 #define PAUSE_FACTOR 8u /* the least time between two of them, in terms of what one takes */
 #define RISE_BYTES (UINT64_C(4) << 20)
 #define RISE_SHARE 20u /* a twentieth */
@@ -20,7 +21,7 @@
 #define CHANGE_EVERY_NS UINT64_C(1000000000)
 #define LOOKS_MAX 3 /* at memory that moves while it is looked at */
 #define LOOK_MAX_NS UINT64_C(100000000) /* that an account waits for what happened before */
-#define ONCE_CPU_NS UINT64_C(5000000000)
+#define ONCE_CPU_NS UINT64_C(2000000000)
 /* Helpers of shells and build systems: there are thousands, and their memory is no question. */
 #define SMALL_BYTES (UINT64_C(4) << 20)
 
@@ -73,27 +74,49 @@ bool torsh_residency_is_due(const struct target *target, const struct residency_
 
 /* ---- the session's sum ----------------------------------------------------------------------- */
 
-static void add_rollup(struct account *account, const struct target *target)
+/* Returns false if it can't be read. */
+static bool read_rollup(struct residency *residency, pid_t pid)
 {
 	char path[64], *line = NULL;
 	unsigned long long rss_kib, pss_kib;
 	size_t capacity = 0;
+	bool is_read = false;
 	FILE *in;
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)target->pid);
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
 	in = fopen(path, "re");
 	if (!in)
-		return;
+		return false;
 	while (getline(&line, &capacity, in) > 0) {
 		if (sscanf(line, "Rss: %llu", &rss_kib) == 1) {
-			account->tree_rss_bytes += rss_kib << 10;
-			account->n_tree++;
+			residency->rollup_rss_bytes = rss_kib << 10;
+			is_read = true;
 		} else if (sscanf(line, "Pss: %llu", &pss_kib) == 1) {
-			account->tree_pss_bytes += pss_kib << 10;
+			residency->rollup_pss_bytes = pss_kib << 10;
 		}
 	}
 	free(line);
 	fclose(in);
+	return is_read;
+}
+
+/* Where many processes end at once, reading all others for each would take longer than all else. */
+static void add_rollup(struct account *account, struct target *target, uint32_t n_targets)
+{
+	struct residency *residency = residency_of(target);
+	uint64_t now_ns = torsh_clock_monotonic_ns();
+
+	if (!residency->rollup_ns ||
+	    now_ns - residency->rollup_ns >=
+		    ROLLUP_PAUSE_FACTOR * n_targets * residency->rollup_cost_ns) {
+		if (!read_rollup(residency, target->pid))
+			return;
+		residency->rollup_ns = torsh_clock_monotonic_ns();
+		residency->rollup_cost_ns = residency->rollup_ns - now_ns;
+	}
+	account->tree_rss_bytes += residency->rollup_rss_bytes;
+	account->tree_pss_bytes += residency->rollup_pss_bytes;
+	account->n_tree++;
 }
 
 static void add_tree(struct account *account, const struct residency_moment *moment,
@@ -105,10 +128,10 @@ static void add_tree(struct account *account, const struct residency_moment *mom
 		account->tree_pss_bytes += areas->items[i].pss_bytes;
 	}
 	for (uint32_t i = 0; i < moment->n_targets; i++) {
-		const struct target *other = moment->targets[i];
+		struct target *other = moment->targets[i];
 
 		if (other != moment->target && !other->is_drained && other->pidfd >= 0)
-			add_rollup(account, other);
+			add_rollup(account, other, moment->n_targets);
 	}
 }
 
@@ -189,22 +212,33 @@ static void copy_breaks(struct account *account, const struct residency *residen
 		account->breaks.lines[i] = from->lines[i];
 }
 
-/* Make the account from the look and what is folded now. */
-static void finish(struct residency *residency, struct account *account,
-		   const struct residency_moment *moment)
+/* Collect for the account what is live now. */
+static void collect(struct residency *residency, const struct residency_moment *moment)
 {
 	struct account_source source = {
 		.target = moment->target,
 		.inherited = residency->has_inherited ? &residency->inherited : NULL,
 		.left_bytes = moment->left_bytes,
 	};
-	const struct account *begun = &residency->begun;
 	uint64_t begin = cpu_ns();
 
 	if (residency->has_inherited)
 		find_ancestors(&source, moment);
-	torsh_account_take(account, &residency->look, &source);
-	copy_breaks(account, residency);
+	residency->taking = torsh_account_collect(&residency->taken, &residency->look, &source);
+	copy_breaks(&residency->taken, residency);
+	residency->begun.cpu_ns += cpu_ns() - begin;
+}
+
+/* Make the account from the look and what was collected. */
+static void divide(struct residency *residency, struct account *account)
+{
+	const struct account *begun = &residency->begun;
+	uint64_t begin = cpu_ns();
+
+	torsh_account_divide(residency->taking);
+	residency->taking = NULL;
+	*account = residency->taken;
+	residency->taken = (struct account){0};
 	account->at_ns = begun->at_ns;
 	account->tree_rss_bytes = begun->tree_rss_bytes;
 	account->tree_pss_bytes = begun->tree_pss_bytes;
@@ -271,6 +305,7 @@ bool torsh_residency_watch(struct residency_pace *pace, const struct residency_m
 	struct account account = {0};
 	struct residency *residency = residency_of(moment->target);
 	struct clock_instant now;
+	uint64_t before;
 
 	if (!residency->is_looking) {
 		if (look(residency, moment)) {
@@ -284,9 +319,11 @@ bool torsh_residency_watch(struct residency_pace *pace, const struct residency_m
 	}
 	if (!is_ready(moment))
 		return true;
-	finish(residency, &account, moment);
+	before = residency->begun.cpu_ns;
+	collect(residency, moment);
 	torsh_target_release_account(moment->target);
-	count(pace, moment->now_ns, account.cpu_ns - residency->begun.cpu_ns);
+	divide(residency, &account);
+	count(pace, moment->now_ns, account.cpu_ns - before);
 	keep_last(residency, &account);
 	return false;
 }
@@ -342,6 +379,14 @@ void torsh_residency_exit_look(struct residency_pace *pace, const struct residen
 	residency->is_exit_held = is_held;
 }
 
+void torsh_residency_exit_collect(const struct residency_moment *moment)
+{
+	struct residency *residency = moment->target->residency;
+
+	if (residency && residency->is_at_exit && !residency->taking)
+		collect(residency, moment);
+}
+
 void torsh_residency_exit_end(struct residency_pace *pace, const struct residency_moment *moment)
 {
 	struct residency *residency = moment->target->residency;
@@ -349,8 +394,9 @@ void torsh_residency_exit_end(struct residency_pace *pace, const struct residenc
 
 	if (!residency || !residency->is_at_exit)
 		return;
+	torsh_residency_exit_collect(moment);
 	residency->is_at_exit = false;
-	finish(residency, &account, moment);
+	divide(residency, &account);
 	count_once(pace, moment->now_ns, account.cpu_ns);
 	/* A process that waits may be killed meanwhile. */
 	if (residency->is_exit_held && has_changed(&account)) {
@@ -394,6 +440,8 @@ void torsh_residency_destroy(struct residency *residency)
 {
 	if (!residency)
 		return;
+	torsh_account_drop(residency->taking);
+	torsh_account_free(&residency->taken);
 	if (residency->is_looking)
 		torsh_memory_look_free(&residency->look);
 	for (int i = 0; i < N_ACCOUNTS; i++)

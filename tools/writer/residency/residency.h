@@ -27,11 +27,15 @@ struct residency {
 	/* a look in the run, which becomes an account when its moment is folded */
 	bool is_looking;
 	bool is_at_exit, is_exit_held; /* likewise at the exit */
+	struct account_taking *taking; /* of the next; NULL: what is live was not collected */
+	struct account taken;
 	struct memory_look look;
 	struct account begun; /* what was known then */
 	struct page_runs inherited;
 	bool has_inherited; /* it was read */
 	struct page_breaks breaks; /* of what it inherited */
+	/* its part of another process's sums, when that was read, and what it took */
+	uint64_t rollup_rss_bytes, rollup_pss_bytes, rollup_ns, rollup_cost_ns;
 };
 
 /* What accounts may take, of all targets. */
@@ -73,9 +77,12 @@ void torsh_residency_exit_look(struct residency_pace *pace, const struct residen
 			       bool is_held);
 
 /*
- * Make the last account of that look, if there was one. The target may go on before, but not end;
+ * Collect for that account what is live, if there was such a look. The target may have gone on, but
  * none of its events may be folded in between.
  */
+void torsh_residency_exit_collect(const struct residency_moment *moment);
+
+/* Make it of what was, or is now, collected. The target may have ended. */
 void torsh_residency_exit_end(struct residency_pace *pace, const struct residency_moment *moment);
 
 /* The target begins: read what it inherited if it is a fork. */

@@ -27,6 +27,7 @@ struct memory_area {
 	bool is_executable;
 	bool is_stack; /* the first thread's */
 	bool is_kernels; /* of the kernel's own: "[vdso]" and others */
+	bool is_arena; /* begins like an arena of glibc's; only a look at memory finds out */
 	uint64_t rss_bytes, pss_bytes, swap_bytes;
 	uint64_t own_bytes; /* of rss_bytes: anonymous */
 	uint64_t huge_bytes; /* of rss_bytes: in huge pages */

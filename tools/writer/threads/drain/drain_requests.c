@@ -14,6 +14,9 @@
 #include "tools/writer/threads/drain/exit_reply.h"
 #include "tools/writer/threads/drain/program_calls.h"
 
+#define JUDGING_CPU_NS UINT64_C(1000000000)
+#define JUDGING_CPU_SHARE 20u
+
 static struct target *find_number(const struct drain *drain, uint32_t number)
 {
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
@@ -218,11 +221,31 @@ static void look_held(void *context, struct target *target)
 }
 
 /* It need not wait for this. */
-static void account_at_exit(struct drain *drain, struct target *target)
+static void collect_at_exit(struct drain *drain, struct target *target)
+{
+	struct residency_moment moment = residency_moment(drain, target);
+
+	torsh_residency_exit_collect(&moment);
+}
+
+void torsh_drain_account_exit(struct drain *drain, struct target *target)
 {
 	struct residency_moment moment = residency_moment(drain, target);
 
 	torsh_residency_exit_end(&drain->residency_pace, &moment);
+}
+
+/*
+ * Of a program's workers thousands may end in its run: judging them takes a part of its time. The
+ * first process, and who is asked for, are judged in any case.
+ */
+static uint64_t cpu_limit_ns(const struct drain *drain, const struct target *target,
+			     enum judge_when when)
+{
+	if (when == JUDGE_IN_RUN || target->pid == drain->options.first_pid)
+		return UINT64_MAX;
+	return JUDGING_CPU_NS +
+	       torsh_session_ns(&drain->session, torsh_clock_monotonic_ns()) / JUDGING_CPU_SHARE;
 }
 
 /* Returns true when the target need not wait for its verdicts any more, or that was given up. */
@@ -231,6 +254,7 @@ static bool judge(struct drain *drain, struct target *target, enum judge_when wh
 	const struct judging_request request = {
 		.when = when,
 		.left_bytes = torsh_memory_limit_left(&drain->memory_limit).bytes,
+		.cpu_limit_ns = cpu_limit_ns(drain, target, when),
 		.held = when == JUDGE_IN_RUN ? NULL : look_held,
 		.context = drain,
 		.wake_word = &drain->mailbox.wake_word,
@@ -264,7 +288,7 @@ void torsh_drain_check_exit_begin(struct drain *drain, struct target *target)
 		return;
 	look_at_exit(drain, target, false);
 	torsh_exit_begin_reply(target);
-	account_at_exit(drain, target);
+	collect_at_exit(drain, target);
 }
 
 /* Returns true once the exiting process has its verdicts, or none are due. */
@@ -301,15 +325,17 @@ void torsh_drain_check_exit_wait(struct drain *drain, struct target *target)
 	    !is_judged(drain, target))
 		return;
 	look_at_exit(drain, target, false);
-	/* Its memory is gone as soon as it goes on. */
-	account_at_exit(drain, target);
 	torsh_exit_judged(target);
 	if (drain->exiting || target->pid != drain->options.first_pid) {
 		torsh_exit_reply_send(target, "");
+		collect_at_exit(drain, target);
 		return;
 	}
 	if (waits_for_results(drain))
 		return;
+	/* What is written before it ends has its account. */
+	if (drain->options.exit_wishes & (EXIT_EXPORTS | EXIT_WHOLE))
+		torsh_drain_account_exit(drain, target);
 	drain->exiting = target->number;
 	torsh_drain_request(drain, torsh_queued_request_create(&none, NULL));
 }
@@ -323,6 +349,8 @@ void torsh_drain_send_exit_reply(struct drain *drain)
 		torsh_exit_reply_send(exiting, text);
 		drain->has_replied_to_exit = true;
 	}
+	if (exiting)
+		collect_at_exit(drain, exiting);
 	free(text);
 }
 

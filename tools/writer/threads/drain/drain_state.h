@@ -130,6 +130,9 @@ void torsh_drain_write_devices(struct drain *drain, bool is_end);
 /* Account for the target's resident memory if that is due. */
 void torsh_drain_check_residency(struct drain *drain, struct target *target, uint64_t now_ns);
 
+/* Make the account of a target whose memory was looked at at its exit; it may have ended. */
+void torsh_drain_account_exit(struct drain *drain, struct target *target);
+
 /* Queue an internal request if the target waits for the answer to a call by torsh.h. */
 void torsh_drain_check_call(struct drain *drain, struct target *target);
 

@@ -144,6 +144,7 @@ void torsh_drain_finish_target(struct drain *drain, uint32_t i)
 	torsh_process_state_end_samples(&target->state);
 	torsh_process_usage_end(&target->usage);
 	torsh_drain_note_clocks(drain, target);
+	torsh_drain_account_exit(drain, target);
 	write_final_rows(drain, target);
 	torsh_summary_add(&drain->summary, target);
 	torsh_session_peak_leave(target);

@@ -17,6 +17,7 @@
 #include "shim/allocators/allocator_calls.h"
 #include "shim/blas/blas.h"
 #include "shim/cpython/cpython_memory.h"
+#include "shim/libc/loop_sockets.h"
 #include "shim/mpi/mpi.h"
 #include "shim/ranges/itt.h"
 #include "shim/ranges/nvtx.h"
@@ -59,6 +60,7 @@ const struct callbacks torsh_callbacks = {
 	.armed = torsh_torch_armed,
 	.mpi_starts = torsh_mpi_objects_start,
 	.waits_start = torsh_waits_objects_start,
+	.requests_start = torsh_loop_sockets_start,
 	.process_ends = end_process,
 	.nccl_starts = torsh_nccl_objects_start,
 	.blas_starts = torsh_blas_objects_start,

@@ -231,7 +231,7 @@ void torsh_torch_future_waited(uint32_t number, uint64_t begin_ns);
 void torsh_torch_work_waited(const void *work, uint64_t begin_ns, bool is_end);
 
 /* Python: collectors/python/python_runs.c. A library is about to be opened, outside of any hook. */
-void torsh_python_loading(void);
+void torsh_python_loading(const char *path);
 
 /* CUDA: collectors/cuda/cuda.c. The driver starts; there is no context yet. */
 void torsh_cuda_injected(void);
@@ -368,9 +368,10 @@ void torsh_mpi_ends(struct mpi_hook *hook, int number, const struct mpi_argument
 /*
  * Requests that a server gets: collectors/ranges/http_requests.c.
  *
- * What recv returned, without MSG_PEEK and the like.
+ * What recv returned, without MSG_PEEK and the like. is_in_loop: its thread serves several
+ * connections by turns.
  */
-void torsh_http_received(int fd, const void *data, ssize_t n);
+void torsh_http_received(int fd, const void *data, ssize_t n, bool is_in_loop);
 
 /* What send returned. */
 void torsh_http_sent(int fd, const void *data, ssize_t n);

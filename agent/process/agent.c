@@ -299,6 +299,8 @@ static void start_from(int expected, int (*begin)(void))
 			torsh_callbacks.blas_starts();
 		if (torsh_config.activities & ACTIVITY_WAITS)
 			torsh_callbacks.waits_start();
+		if (torsh_config.requests)
+			torsh_callbacks.requests_start();
 	}
 	torsh_producer_self = &torsh_producer_not_created;
 	if (result == -EINPROGRESS)

@@ -36,6 +36,8 @@ struct callbacks {
 	void (*mpi_starts)(void);
 	/* The agent has started and waits are recorded. */
 	void (*waits_start)(void);
+	/* The agent has started and requests that nobody tells of are recorded. */
+	void (*requests_start)(void);
 	/* The process is about to end; threads may still run. */
 	void (*process_ends)(void);
 	/* The agent has started and NCCL is recorded. */

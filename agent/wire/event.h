@@ -176,6 +176,7 @@ enum task_kind {
 	TASK_HTTP, /* by recv and send */
 	TASK_ASYNCIO,
 	TASK_WORK_ITEM, /* of an executor of concurrent.futures */
+	TASK_GREENLET,
 	N_TASK_KINDS
 };
 

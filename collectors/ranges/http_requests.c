@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Requests of a server that speaks HTTP/1 on a socket by recv and send: from the data with which
- * one begins to that with which its response ends, by the response's own length. Nothing of the
- * server's program is called, or known.
+ * Requests of a server that speaks HTTP/1 on a socket by recv and send, or as uvloop by read and
+ * write: from the data with which one begins to that with which its response ends, by the
+ * response's own length. Nothing of the server's program is called, or known.
  *
  * A connection is used by one thread at a time.
  */
@@ -126,9 +126,10 @@ static bool is_of_http(uint64_t number)
 
 /*
  * What the thread does from here on counts for the request, unless it is one of several that the
- * thread serves at once: in a loop of asyncio, or where another one isn't answered yet.
+ * thread serves at once: in a loop, or where another one isn't answered yet.
  */
-static void begin_task(struct connection *connection, const char *name, const char *data, size_t n)
+static void begin_task(struct connection *connection, const char *name, const char *data, size_t n,
+		       bool is_in_loop)
 {
 	const char *value = header(data, data + n, "traceparent:"), *end_of = data + n;
 	uint64_t current = torsh_task_current();
@@ -142,7 +143,7 @@ static void begin_task(struct connection *connection, const char *name, const ch
 	if (is_of_http(current))
 		torsh_task_begin(&(struct task_begin){
 			.number = current, .kind = TASK_HTTP, .flags = TASK_IS_SHARED});
-	if (is_of_http(current) || torsh_task_is_visiting())
+	if (is_in_loop || is_of_http(current) || torsh_task_is_visiting())
 		task.flags = TASK_IS_SHARED;
 	else
 		task.parent = current;
@@ -153,7 +154,7 @@ static void begin_task(struct connection *connection, const char *name, const ch
 
 /* Not inlined: the name isn't on the stack of what does not begin a request. */
 static __attribute__((noinline)) void begin_named(struct connection *connection, const char *data,
-						  size_t length, size_t n)
+						  size_t length, size_t n, bool is_in_loop)
 {
 	char name[NAME_BYTES];
 
@@ -169,7 +170,7 @@ static __attribute__((noinline)) void begin_named(struct connection *connection,
 		.number = TASK_NUMBERS_HTTP + torsh_ranges_number(),
 	};
 	begin(connection);
-	begin_task(connection, name, data, n);
+	begin_task(connection, name, data, n, is_in_loop);
 }
 
 /* A forked child goes on with what its parent received. */
@@ -198,7 +199,7 @@ static struct connection *connection_of(int fd)
 	return all ? &all[fd] : NULL;
 }
 
-void torsh_http_received(int fd, const void *data, ssize_t n)
+void torsh_http_received(int fd, const void *data, ssize_t n, bool is_in_loop)
 {
 	struct connection *connection = connection_of(fd);
 	size_t length;
@@ -215,7 +216,7 @@ void torsh_http_received(int fd, const void *data, ssize_t n)
 	if (!length)
 		return;
 	end(connection);
-	begin_named(connection, data, length, (size_t)n);
+	begin_named(connection, data, length, (size_t)n, is_in_loop);
 }
 
 /* ---- responses ------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "collectors/tasks/known_tasks.h"
 #include "collectors/tasks/task_events.h"
 #include "collectors/tasks/traceparent.h"
+#include "shim/cpython/cpython_greenlets.h"
 #include "shim/cpython/cpython_tasks.h"
 #include "shim/libc/cpu_timer.h"
 
@@ -246,6 +247,32 @@ void torsh_task_finish(const struct task_visit *visit, const void *object)
 	torsh_task_end(visit->task);
 }
 
+void torsh_task_start(const struct task_object *object,
+		      void (*describe)(const void *object, struct task_begin *task))
+{
+	struct known_task known;
+
+	settle();
+	torsh_task_turn(begin_object(&known, object, describe) ? known.number : object->request);
+}
+
+bool torsh_task_is_known(const struct task_object *object)
+{
+	struct known_task known;
+
+	return torsh_known_tasks_find(object->object, object->identity, &known);
+}
+
+void torsh_task_stop(const void *object)
+{
+	struct known_task known;
+
+	if (!torsh_known_tasks_find(object, object, &known))
+		return;
+	torsh_known_tasks_drop(object);
+	torsh_task_end(known.number);
+}
+
 static void note(const char *sentence)
 {
 	int saved;
@@ -278,9 +305,30 @@ static const struct cpython_task_watcher watcher = {
 	.no_works = no_works,
 };
 
+static void no_greenlets(void)
+{
+	note("requests: greenlets are not recorded: the layout of this version of the package "
+	     "greenlet, or of CPython, is not known; greenlet's is from 2.0 on");
+}
+
+static const struct cpython_greenlet_watcher greenlet_watcher = {
+	.start = torsh_task_start,
+	.is_known = torsh_task_is_known,
+	.stop = torsh_task_stop,
+	.current = torsh_task_current,
+	.turn = torsh_task_turn,
+	.impossible = no_greenlets,
+};
+
 bool torsh_tasks_follow(void *variable)
 {
 	return torsh_tasks_are_wanted() && torsh_cpython_tasks_follow(&watcher, variable, false);
+}
+
+bool torsh_tasks_follow_greenlets(void)
+{
+	return torsh_tasks_are_wanted() &&
+	       torsh_cpython_greenlets_follow(&greenlet_watcher, torsh_config.requests);
 }
 
 void torsh_tasks_thread_starting(void)
@@ -291,6 +339,8 @@ void torsh_tasks_thread_starting(void)
 
 void torsh_tasks_watch(void)
 {
-	if (torsh_config.requests)
-		torsh_cpython_tasks_watch(&watcher);
+	if (!torsh_config.requests)
+		return;
+	torsh_cpython_tasks_watch(&watcher);
+	torsh_cpython_greenlets_watch(&greenlet_watcher);
 }

@@ -289,7 +289,7 @@ EXPORT void *dlopen(const char *path, int mode)
 	if (path && !torsh_allocator_calls_on && torsh_allocator_calls_names(path))
 		torsh_process_loading_allocator(path);
 	torsh_torch_loading(path);
-	torsh_python_loading();
+	torsh_python_loading(path);
 	torsh_rebinding_loading();
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }

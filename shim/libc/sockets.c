@@ -10,7 +10,7 @@ EXPORT ssize_t recv(int fd, void *data, size_t n, int flags)
 	ssize_t got = torsh_next.recv(fd, data, n, flags);
 
 	if (!(flags & (MSG_PEEK | MSG_OOB | MSG_TRUNC | MSG_ERRQUEUE)))
-		torsh_http_received(fd, data, got);
+		torsh_http_received(fd, data, got, false);
 	return got;
 }
 

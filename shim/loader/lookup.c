@@ -8,6 +8,7 @@
 #include "shim/cuda/cupti.h"
 #include "shim/cuda/driver.h"
 #include "shim/hooks.h"
+#include "shim/libc/loop_sockets.h"
 #include "shim/loader/symbol.h"
 #include "shim/mpi/mpi.h"
 #include "shim/nccl/nccl.h"
@@ -55,6 +56,8 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 	}
 	if (__builtin_expect(torsh_waits_objects_on, 0))
 		torsh_waits_objects_recheck();
+	if (__builtin_expect(torsh_loop_sockets_on, 0))
+		torsh_loop_sockets_recheck();
 	if (__builtin_expect(torsh_mpi_objects_on, 0)) {
 		torsh_mpi_objects_recheck();
 		if (handle != RTLD_NEXT && torsh_mpi_has(name))

@@ -84,6 +84,19 @@ void torsh_task_take(struct task_visit *visit, const struct task_object *object,
 /* The item has ended. */
 void torsh_task_finish(const struct task_visit *visit, const void *object);
 
+/*
+ * A greenlet that starts on the calling thread, or that goes on of which nothing is known yet: it
+ * begins here, within the request of its context if that has one.
+ */
+void torsh_task_start(const struct task_object *object,
+		      void (*describe)(const void *object, struct task_begin *task));
+
+/* Whether the object's task has begun and not ended. */
+bool torsh_task_is_known(const struct task_object *object);
+
+/* The task of the object, if it is known, has ended; its thread already works for another one. */
+void torsh_task_stop(const void *object);
+
 /* The calling thread starts another one. */
 void torsh_tasks_thread_starting(void);
 
@@ -95,5 +108,10 @@ bool torsh_task_is_visiting(void);
  * The calling thread holds the interpreter's lock. Returns false if that is impossible.
  */
 bool torsh_tasks_follow(void *variable);
+
+/*
+ * Have each thread turn to the request of the greenlet that it switches to. As torsh_tasks_follow.
+ */
+bool torsh_tasks_follow_greenlets(void);
 
 #endif

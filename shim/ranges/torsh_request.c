@@ -74,3 +74,8 @@ EXPORT int torsh_v1_request_follow(void *variable)
 {
 	return torsh_tasks_follow(variable);
 }
+
+EXPORT int torsh_v1_request_follow_greenlets(void)
+{
+	return torsh_tasks_follow_greenlets();
+}

@@ -15,6 +15,7 @@ const char *const torsh_task_kind_names[N_TASK_KINDS] = {
 	[TASK_HTTP] = "http",
 	[TASK_ASYNCIO] = "asyncio",
 	[TASK_WORK_ITEM] = "work",
+	[TASK_GREENLET] = "greenlet",
 };
 
 struct collection {

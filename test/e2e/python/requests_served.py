@@ -126,6 +126,20 @@ def of_requests_by_sockets_that_a_loop_serves_only_times_are_known():
 
 
 @case
+@needs("tasks")
+def so_are_those_that_uvloop_serves():
+    """uvicorn as it is where uvloop is installed; also where waits are recorded, which bind the same functions."""
+    for activities in ("heap,python", "heap,python,waits"):
+        report = serve(["-m", "uvicorn", "served:fast", "--uds", "SOCKET", "--loop", "uvloop"], TORSH_PROFILER_REQUESTS="1",
+                       TORSH_PROFILER_ACTIVITIES=activities)
+        served = {int(one["trace_id"][-4:], 16): one for one in report["requests"] if one["kind"] == "http"}
+        expect_equal({n: one["name"] for n, one in served.items()}, {n: f"GET /{route}/{n}" for pair in PAIRS for route, n in pair},
+                     f"requests with {activities}")
+        assert all(one["duration_ns"] > 0 and one["cpu_ns"] is None for one in served.values()), served
+        expect_overlaps(served)
+
+
+@case
 @needs("tasks", "servers")
 def without_the_agent_they_serve_the_same():
     serve([*UVICORN, "--loop", "asyncio"], has_agent=False, TORSH_APP="served:fast")

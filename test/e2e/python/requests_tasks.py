@@ -16,6 +16,8 @@ from schema import expect_fits  # noqa: E402
 PROGRAM = ROOT / "test/python/requests/interleaved.py"
 UNTOUCHED = ROOT / "test/python/requests/untouched.py"
 GREENLETS = ROOT / "test/python/requests/greenlets.py"
+SWITCHES = ROOT / "test/python/requests/switches.py"
+GEVENTS = ROOT / "test/python/requests/gevents.py"
 TRACES = ROOT / "test/python/requests/traces.py"
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "tools/python"), "PYTHONDONTWRITEBYTECODE": "1"}
 ON = {"TORSH_PROFILER_REQUESTS": "1"}
@@ -133,6 +135,64 @@ def greenlets_have_what_they_did():
     for name, one in mine.items():
         expect_amount(singles[name]["allocated_bytes"], one["allocated"], f"{name} allocated")
         expect_amount(singles[name]["kept_bytes"], one["kept"], f"{name} kept")
+
+
+def expect_rows(report, mine, counts):
+    """The rows of greenlets by their names, against the program's own account; nothing else has any."""
+    rows = {row["name"]: row for row in report["names"]}
+    expect_equal({name: (row["kind"], row["count"]) for name, row in rows.items()},
+                 {name: ("greenlet", count) for name, count in counts.items()}, "greenlets")
+    for name, row in rows.items():
+        allocated, cpu_ns = mine.get(name, (0, 0))
+        expect_amount(row["allocated_bytes"], allocated, name)
+        assert cpu_ns <= row["cpu_ns"] < cpu_ns + 20_000_000, (name, cpu_ns, row)
+
+
+@case
+@needs("tasks")
+def greenlets_are_tasks():
+    result, output = record([environment_python("tasks"), SWITCHES], env={**ENVIRONMENT, **ON})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()})")
+    mine = json.loads(result.stdout)
+    of_serve = {name: mine["allocated"].pop(name) for name in ("serve0", "serve1", "serve2")}
+    cpu = mine["cpu"]
+    by_name = {name: (bytes_, cpu[name]) for name, bytes_ in mine["allocated"].items() if name != "nobody"}
+    by_name["serve"] = (sum(of_serve.values()), sum(cpu[name] for name in of_serve))
+    report = requests_of(output)
+    names = ("ping", "pong", "parent", "child", "catches", "dropped", "follows", "Own.run", "elsewhere.<locals>.of_thread")
+    expect_rows(report, by_name, {**dict.fromkeys(names, 1), "serve": 3, "never_starts": 1})
+    singles = sorted((one for one in report["requests"] if one["name"] == "serve"), key=lambda one: one["allocated_bytes"])
+    for single, wanted in zip(singles, sorted(of_serve.values())):
+        expect_amount(single["allocated_bytes"], wanted, "one of serve")
+    # pong waits for ever, and is dropped when the interpreter ends.
+    expect_equal({row["name"]: row["ended"] for row in report["names"] if row["ended"] < row["count"] and row["name"] != "pong"}, {},
+                 "greenlets that did not end")
+
+
+@case
+@needs("tasks")
+def greenlets_of_gevent_are_tasks():
+    result, output = record([environment_python("tasks"), GEVENTS], env={**ENVIRONMENT, **ON})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()})")
+    mine = {name: (one["allocated"], one["cpu"]) for name, one in json.loads(result.stdout).items()}
+    report = requests_of(output)
+    # gevent's own loop is one, too.
+    hub = [row["name"] for row in report["names"] if row["name"] not in mine]
+    expect_equal(len(hub), 1, f"gevent's own ({hub})")
+    expect_rows(report, mine, {"load": 5, "pooled": 3, "Own._run": 2, "killed": 1, hub[0]: 1})
+    expect_equal({row["name"]: row["ended"] for row in report["names"] if row["name"] != hub[0]},
+                 {"load": 5, "pooled": 3, "Own._run": 2, "killed": 1}, "greenlets that ended")
+
+
+@case
+@needs("tasks")
+def greenlets_are_as_without_the_agent():
+    command = [environment_python("tasks"), SWITCHES, "plain"]
+    bare = run(command, {**clean_environment(), "PYTHONDONTWRITEBYTECODE": "1"})
+    expect_equal(bare.returncode, 0, bare.stderr.decode())
+    result, output = record(command, env={"PYTHONDONTWRITEBYTECODE": "1", **ON})
+    expect_equal((result.returncode, result.stdout.decode()), (0, bare.stdout.decode()), f"the program ({result.stderr.decode()})")
+    expect_equal({row["kind"] for row in requests_of(output)["names"]}, {"greenlet"}, "kinds")
 
 
 @case

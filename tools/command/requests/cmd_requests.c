@@ -14,8 +14,8 @@ static const char doc[] =
 	"Show the requests that a program served and the tasks that it ran, by name and one by one: how long they took, "
 	"what threads did for them, what they allocated, and what of it is still there after they ended.\v"
 	"Requests are told by torsh.request, torsh.asgi, torsh.wsgi, torsh.gunicorn, torsh.httpd or torsh.h; with "
-	"TORSH_PROFILER_REQUESTS=1 also those of HTTP/1 by their sockets, asyncio's tasks and work items of concurrent.futures. What counts for one also counts "
-	"for the one in which it began. Percentiles are exact to 1 %. Kept are blocks of requests that have ended; where most "
+	"TORSH_PROFILER_REQUESTS=1 also those of HTTP/1 by their sockets, asyncio's tasks, greenlets, gevent's too, and work items of "
+	"concurrent.futures. What counts for one also counts for the one in which it began. Percentiles are exact to 1 %. Kept are blocks of requests that have ended; where most "
 	"requests of a name keep some, they leak.";
 
 struct requests_options {

@@ -22,6 +22,7 @@ _turn = torsh._find("request_turn", ctypes.c_uint64, ctypes.c_uint64) or (lambda
 _finish = torsh._find("request_end", None, ctypes.c_uint64, ctypes.c_uint64)
 _follow = torsh._find("request_follow", ctypes.c_int, ctypes.py_object)
 _is_followed = bool(_follow and _follow(_open))
+_follow_greenlets = torsh._find("request_follow_greenlets", ctypes.c_int) or (lambda: 0)
 _TURN, _SHARED = 1, 2  # the thread works for it from its begin on; it can't be seen for which one it works
 
 
@@ -52,7 +53,10 @@ def _is_one_of_many():
 
 
 class _GreenletTrace:
-    """Called at each switch of the thread, in the context of the greenlet that goes on."""
+    """
+    Called at each switch of the thread, in the context of the greenlet that goes on; for versions of greenlet that the
+    agent can't follow by itself.
+    """
 
     def __init__(self, former):
         self._former = former
@@ -68,7 +72,7 @@ def _is_each_turn_seen():
     """Whether the thread turns to another request when another coroutine or greenlet goes on."""
     loop, greenlets = _loop_here(), _greenlets_here()
     if greenlets is not None:
-        former = greenlets.gettrace()
+        former = None if _follow_greenlets() else greenlets.gettrace()
         if not isinstance(former, _GreenletTrace):
             greenlets.settrace(_GreenletTrace(former))
         return True

@@ -27,13 +27,14 @@ static const char doc[] =
 	"returns a model and its input, or a tuple of inputs. PyTorch is needed. Each run is a process of its own "
 	"below DIR/NAME/DEVICE-VARIANT, with a recording; of a device also profile.json, manifest.json, corr.json and "
 	"part.json. What is complete is not run again, unless its options or its source have changed: a run that was "
-	"interrupted goes on, and what failed is tried again. Runs at the same time disturb each other's times. Exit status: "
+	"interrupted goes on, and what failed is tried again. While one of several runs measures the others are stopped. Exit status: "
 	"1 if a run failed; the reason, with the end of what the program printed, is shown and kept.";
 
 /* Those whose key is not 0 have a short form. */
 static const struct argp_option options_list[] = {
 	{"output", 'o', "DIR", 0, "where the runs are (torsh-workloads)", 0},
-	{"jobs", 'j', "N", 0, "so many runs at the same time (1)", 0},
+	{"jobs", 'j', "N", 0, "so many runs at the same time (one for each processor, 4 at most)",
+	 0},
 	{"variants", 1, "LIST", 0,
 	 "of eager, compile, channels_last, amp and cudagraphs (all but the last)", 0},
 	{"devices", 2, "LIST", 0, "of cpu and cuda (those that PyTorch has)", 0},

@@ -14,6 +14,7 @@ from torsh.workloads._run import Folder, run_all
 from torsh.workloads._tasks import DEVICES, plan, reason_against, results_of
 
 DONE, FAILED, UNREADABLE = 0, 1, 2
+MOST_JOBS = 4  # unless more are asked for: each takes a gigabyte, or a part of a device's memory
 # Printed by a program of that Python, with the launcher: what devices PyTorch has there.
 PROBE = "import torch; print('cpu', 'cuda' if torch.cuda.is_available() else '')"
 
@@ -47,7 +48,7 @@ def parse_arguments(arguments):
     parser.add_argument("action", choices=("list", "run", "compare"))
     parser.add_argument("names", nargs="*")
     parser.add_argument("--output", default="torsh-workloads")
-    parser.add_argument("--jobs", type=at_least(1), default=1)
+    parser.add_argument("--jobs", type=at_least(1), default=min(MOST_JOBS, len(os.sched_getaffinity(0))))
     parser.add_argument("--variants", type=one_of("variant", VARIANTS), default=list(VARIANTS_BY_DEFAULT))
     parser.add_argument("--devices", type=one_of("device", DEVICES))
     parser.add_argument("--size", choices=SIZES)

@@ -14,14 +14,65 @@ import time
 
 from torsh._recording import RecordingError, find_command, run_command
 from torsh.workloads._tasks import write_result
+from torsh.workloads._worker import TURN
 
 TAIL_LINES = 20
+QUIET_LOOKS, QUIET_LOOK_S, QUIET_SHARE = 20, 0.1, 0.9
 # Of a device's work: the operator profile, the map of kernels to it, operators by kernel, and layers.
 EXPORTS = (("profile", "profile.json"), ("manifest", "manifest.json"), ("corr", "corr.json"), ("part", "part.json"))
 
 
 class Failed(Exception):
     """A task's program or one of its reports failed; the text says how."""
+
+
+def _processor_ticks():
+    """Idle and all time of all processors, in ticks."""
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def _wait_for_quiet():
+    """Writers go on for a while when what they record was stopped. Where others use the machine it is never quiet."""
+    for _ in range(QUIET_LOOKS):
+        idle, all_ticks = _processor_ticks()
+        time.sleep(QUIET_LOOK_S)
+        idle_now, all_now = _processor_ticks()
+        if idle_now - idle >= QUIET_SHARE * (all_now - all_ticks):
+            return
+
+
+class Turns:
+    """
+    One process measures at a time; the others that run are stopped meanwhile, and none is started or reported on. Each asks
+    by a byte, gets one as the answer, and closes its pipe when it has measured or ends.
+    """
+
+    def __init__(self, processes):
+        self.turn = threading.Lock()
+        self.processes = processes
+
+    def serve(self, process, requests, answers):
+        """Until the process has closed its end."""
+        if os.read(requests, 1):
+            with self.turn:
+                self._signal_others(process, signal.SIGSTOP)
+                _wait_for_quiet()
+                try:
+                    os.write(answers, b"!")
+                    os.read(requests, 1)
+                except BrokenPipeError:
+                    pass  # it was killed
+                finally:
+                    self._signal_others(process, signal.SIGCONT)
+        os.close(requests)
+        os.close(answers)
+
+    def _signal_others(self, process, number):
+        for other in list(self.processes):
+            if other is not process:
+                _kill(other, number)
 
 
 class Runner:
@@ -32,6 +83,7 @@ class Runner:
         self.lock = threading.Lock()  # guards the next two
         self.processes = set()
         self.is_ended = False
+        self.turns = Turns(self.processes)
 
     def end(self):
         with self.lock:
@@ -47,8 +99,9 @@ class Runner:
         result = {"key": task.key, "status": "ok", "reason": None, "seen": None, "measured": None, "files": []}
         try:
             result["seen"] = self._record(task)
-            result["measured"] = _measure(task, result["seen"])
-            result["files"] = _export(task, result["seen"])
+            with self.turns.turn:
+                result["measured"] = _measure(task, result["seen"])
+                result["files"] = _export(task, result["seen"])
         except (Failed, RecordingError, OSError) as error:
             result.update(status="failed", reason=str(error))
         result["seconds"] = round(time.monotonic() - begin, 3)
@@ -80,23 +133,29 @@ class Runner:
         return [*shlex.split(options.launcher or ""), find_command(), "run", "--no-follow", *counters, "-o",
                 os.path.join(task.folder, "recording"), "--", *worker]
 
-    def _environment(self, task):
+    def _environment(self, task, turn):
         cache = os.path.join(os.path.dirname(os.path.dirname(task.folder)), "cache")
-        # Compiled in the process itself: no pool of workers that outlives the run. Each of several at a time has its share of
-        # the processors.
+        # Compiled in the process itself: no pool of workers that outlives the run.
         ours = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, "inductor"), "TRITON_CACHE_DIR": os.path.join(cache, "triton"),
-                "TORCHINDUCTOR_COMPILE_THREADS": "1",
-                "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // self.options.jobs))}
-        return {**{name: value for name, value in ours.items() if name not in os.environ}, **os.environ}
+                "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        return {**{name: value for name, value in ours.items() if name not in os.environ}, **os.environ, TURN: turn}
 
     def _wait(self, task, command, file):
         """Returns the status, or None if it took too long."""
-        with self.lock:
-            if self.is_ended:
-                raise Failed("the run was ended")
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                       env=self._environment(task), start_new_session=True)
-            self.processes.add(process)
+        requests, its_requests = os.pipe()
+        its_answers, answers = os.pipe()
+        its = (its_answers, its_requests)
+        try:
+            with self.turns.turn, self.lock:
+                if self.is_ended:
+                    raise Failed("the run was ended")
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, pass_fds=its,
+                                           env=self._environment(task, "%d,%d" % its), start_new_session=True)
+                self.processes.add(process)
+        finally:
+            for descriptor in its:
+                os.close(descriptor)
+        threading.Thread(target=self.turns.serve, args=(process, requests, answers), daemon=True).start()
         try:
             return process.wait(timeout=self.options.timeout)
         except subprocess.TimeoutExpired:
@@ -108,9 +167,9 @@ class Runner:
                 self.processes.discard(process)
 
 
-def _kill(process):
+def _kill(process, number=signal.SIGKILL):
     try:
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, number)
     except ProcessLookupError:
         pass
 

@@ -5,12 +5,14 @@ call as a step, and writes what it saw itself as JSON to FILE. torsh workloads r
 """
 
 import ctypes
+import itertools
 import json
 import os
 import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
+TURN = "TORSH_WORKLOADS_TURN"  # descriptors: of answers, and of requests
 SAMPLES = 256  # numbers of the output that are kept, at equal distances
 
 
@@ -33,6 +35,33 @@ def _prepare(torch, variant, device, model, inputs):
 def _autocast(torch, device, dtype, model, inputs):
     with torch.autocast(device, dtype=dtype):
         return model(*inputs)
+
+
+class _Turn:
+    """While this process measures, torsh workloads run stops the others that it started: by pipes, from TURN and to it."""
+
+    def __init__(self, numbers):
+        self._answers, self._requests = map(int, numbers.split(","))
+
+    def take(self):
+        os.write(self._requests, b"?")
+        os.read(self._answers, 1)
+
+    def give_back(self):
+        os.close(self._requests)
+
+    def taken_after(self, warmup, run):
+        """run, after whose call of that number it is this process's turn: the wait is a part of that call."""
+        calls = itertools.count(1)
+        if not warmup:
+            self.take()
+
+        def call():
+            output = run()
+            if next(calls) == warmup:
+                self.take()
+            return output
+        return call
 
 
 def _first_tensor(torch, output):
@@ -78,8 +107,10 @@ def main(name, variant, device, size, warmup, measure, path, parent):
     torch.manual_seed(0)
     model, inputs = load(name, device, size)
     run = _prepare(torch, variant, device, model, inputs)
+    turn = _Turn(os.environ.pop(TURN))
     with torch.no_grad():
-        captured = torsh.capture(run, warmup_iters=int(warmup), measure_iters=int(measure))
+        captured = torsh.capture(turn.taken_after(int(warmup), run), warmup_iters=int(warmup), measure_iters=int(measure))
+    turn.give_back()
     device_name = torch.cuda.get_device_name() if device == "cuda" else None
     flops, why_not = _count_flops(model, inputs)
     found = {"torch": torch.__version__, "size": size, "threads": torch.get_num_threads(), "device_name": device_name,

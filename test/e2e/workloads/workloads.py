@@ -48,6 +48,26 @@ def get_model_and_input():
     open(os.environ["GATE"]).read()
     return torch.nn.Identity(), torch.ones(3)
 """
+# Tells when each of its calls begins and ends, and on a thread of its own every moment at which it runs.
+TICKS = """
+import os, threading, time, torch
+def tell(word):
+    with open(os.environ["TOLD"] + "/" + os.path.basename(__file__), "a") as file:
+        print(word, time.clock_gettime_ns(time.CLOCK_MONOTONIC), file=file)
+def tick():
+    while True:
+        tell("tick")
+        time.sleep(0.002)
+class Ticks(torch.nn.Module):
+    def forward(self, x):
+        tell("begin")
+        time.sleep(0.05)
+        tell("end")
+        return x + 1
+def get_model_and_input():
+    threading.Thread(target=tick, daemon=True).start()
+    return Ticks(), torch.ones(3)
+"""
 TRUTH = """
 import json, sys, torch
 sys.path.insert(0, sys.argv[1])
@@ -166,6 +186,25 @@ def what_fails_is_listed_with_its_reason_and_tried_again():
     expect_equal(only(found)["was_kept"], False, "with --again")
 
 
+@case
+@needs("torch")
+def while_one_measures_the_others_are_stopped():
+    folder, place, told = scratch("runs"), scratch("source"), scratch("told")
+    sources = [written(name, TICKS, place) for name in ("one", "two")]
+    workloads("run", *sources, "--variants", "eager", "--devices", "cpu", "-o", folder, "-j", "2", "--measure-iters", "6",
+              python=torch_python(), env={"TOLD": str(told)})
+    lines = {name: [line.split() for line in (told / f"{name}.py").read_text().splitlines()] for name in ("one", "two")}
+    measured, ticks = {}, {}
+    for name, of_it in lines.items():
+        times = {word: [int(at) for said, at in of_it if said == word] for word in ("begin", "end", "tick")}
+        # Two calls warm up, six are measured; FLOPs are counted in others.
+        measured[name], ticks[name] = (times["begin"][2], times["end"][7]), times["tick"]
+        assert len([at for at in ticks[name] if measured[name][0] < at < measured[name][1]]) > 20, f"{name} runs while it measures"
+    for name, other in (("one", "two"), ("two", "one")):
+        assert measured[name][1] < measured[other][0] or measured[other][1] < measured[name][0], measured
+        expect_equal([at for at in ticks[other] if measured[name][0] < at < measured[name][1]], [], f"when {other} ran while {name} measured")
+
+
 def is_alive(pid):
     try:
         return (pathlib.Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -189,7 +228,7 @@ def interrupted(number):
     folder, place = scratch("runs"), scratch("source")
     gate = place / "gate"
     sources = [written("known", KNOWN, place), written("waits", WAITS, place)]
-    options = [*sources, "--variants", "eager", "--devices", "cpu", "-o", folder]
+    options = [*sources, "--variants", "eager", "--devices", "cpu", "-o", folder, "-j", "1"]
     environment = {**clean_environment(), "GATE": str(gate)}
     with started([TORSH, "workloads", "run", *options, "--python", torch_python()], environment, stdout=subprocess.DEVNULL,
                  stderr=subprocess.PIPE) as process:

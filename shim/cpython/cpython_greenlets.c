@@ -9,6 +9,7 @@
 #include "shim/cpython/cpython_gc.h"
 #include "shim/cpython/cpython_objects.h"
 #include "shim/cpython/cpython_tasks.h"
+#include "shim/find_text.h"
 #include "shim/sys.h"
 
 #define MODULE "greenlet._greenlet"
@@ -146,7 +147,7 @@ static struct departure depart(void *target)
 	torsh_cpython_api.PyErr_Clear();
 	if (!here)
 		return departure;
-	/* It lasts as long as it runs; a reference on its own stack would keep it from being freed. */
+	/* It lasts as long as it runs; a reference on its own stack would keep it for ever. */
 	torsh_cpython_api.Py_DecRef(here);
 	departure.here = here;
 	departure.to = atomic_load_explicit(&watcher, memory_order_relaxed);
@@ -333,7 +334,7 @@ void torsh_cpython_greenlets_loading(const char *path)
 {
 	if (!atomic_load_explicit(&requested, memory_order_relaxed))
 		return;
-	if (path && strstr(path, LIBRARY))
+	if (path && torsh_find_text(path, LIBRARY))
 		atomic_store_explicit(&is_loading, true, memory_order_relaxed);
 	if (__builtin_expect(atomic_load_explicit(&is_loading, memory_order_relaxed), 0))
 		torsh_cpython_add_pending_call(follow_pending);

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 /*
- * The definition of name in the object, and with n_bytes its size; NULL if there is none, a resolver
- * chooses it, or the program headers are not found (a library linked to an address other than 0).
+ * The definition of name in the object, and with n_bytes its size. NULL if there is none, if a
+ * resolver chooses it, or if the program headers are not found (a library linked to an address
+ * other than 0).
  */
 void *torsh_elf_symbol(const struct link_map *map, const char *name, size_t *n_bytes);
 

@@ -10,8 +10,8 @@
 
 /*
  * Collect the blocks: of those that were inherited the ones in pages that are not shared any more,
- * and near them. The caller puts them in order. Returns why live and free memory can't be divided, which stays there; NULL
- * if they are.
+ * and near them. The caller puts them in order. Returns why live and free memory can't be divided,
+ * which stays there; NULL if they are.
  */
 const char *torsh_source_blocks_collect(struct resident_blocks *blocks,
 					const struct memory_look *look,

@@ -279,7 +279,7 @@ static bool replace(void *module)
 	return true;
 }
 
-static bool follow_module(const struct cpython_greenlet_watcher *to)
+static bool follow_module(const struct cpython_greenlet_watcher *to, bool with_tasks)
 {
 	static _Atomic bool is_tried, is_followed;
 	void *module = torsh_cpython_module(MODULE);
@@ -291,7 +291,7 @@ static bool follow_module(const struct cpython_greenlet_watcher *to)
 	atomic_store_explicit(&watcher, to, memory_order_relaxed);
 	if (torsh_cpython_objects_are_known() && replace(module))
 		atomic_store_explicit(&is_followed, true, memory_order_relaxed);
-	else
+	else if (with_tasks)
 		to->impossible();
 	torsh_cpython_api.PyErr_Clear();
 	return atomic_load_explicit(&is_followed, memory_order_relaxed);
@@ -299,7 +299,8 @@ static bool follow_module(const struct cpython_greenlet_watcher *to)
 
 bool torsh_cpython_greenlets_follow(const struct cpython_greenlet_watcher *to, bool with_tasks)
 {
-	if (!torsh_cpython_api_is_ready() || !torsh_cpython_objects_find() || !follow_module(to))
+	if (!torsh_cpython_api_is_ready() || !torsh_cpython_objects_find() ||
+	    !follow_module(to, with_tasks))
 		return false;
 	if (with_tasks)
 		atomic_store_explicit(&has_tasks, true, memory_order_relaxed);

@@ -25,7 +25,7 @@ struct cpython_greenlet_watcher {
 	void (*stop)(const void *object);
 	uint64_t (*current)(void);
 	uint64_t (*turn)(uint64_t number);
-	void (*impossible)(void); /* this version of the package isn't known */
+	void (*impossible)(void); /* with tasks: this version of the package isn't known */
 };
 
 /*

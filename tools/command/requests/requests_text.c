@@ -163,7 +163,7 @@ void torsh_requests_text(const struct requests_view *view)
 		torsh_text_heading(stdout, "No requests or tasks were recorded.");
 		printf("A program tells of requests by torsh.request or torsh.h, a server by torsh.asgi, "
 		       "torsh.wsgi or torsh.gunicorn. TORSH_PROFILER_REQUESTS=1 records HTTP/1 by sockets, and "
-		       "asyncio's tasks.\n");
+		       "asyncio's tasks, greenlets and work items of concurrent.futures.\n");
 		return;
 	}
 	torsh_text_heading(stdout, "Requests and tasks by name");

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "tools/writer/threads/drain/sleep.h"
 
@@ -19,24 +18,10 @@
 static pthread_mutex_t memory = PTHREAD_MUTEX_INITIALIZER;
 /* Jobs that were started and are not done. */
 static _Atomic uint32_t n_jobs;
-static _Atomic uint64_t cpu_ns; /* of all that are done */
 
 bool torsh_judge_jobs_have_room(void)
 {
 	return atomic_load_explicit(&n_jobs, memory_order_relaxed) < JOBS_MAX;
-}
-
-uint64_t torsh_judge_jobs_cpu_ns(void)
-{
-	return atomic_load_explicit(&cpu_ns, memory_order_relaxed);
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void make(struct judge_job *job, void (*go_on)(void *context), void *context)
@@ -48,10 +33,8 @@ static void make(struct judge_job *job, void (*go_on)(void *context), void *cont
 		.go_on = go_on,
 		.context = context,
 	};
-	uint64_t begin_ns = thread_cpu_ns();
 
 	torsh_judgement_make(&job->judgement, &job->moment, &options);
-	atomic_fetch_add_explicit(&cpu_ns, thread_cpu_ns() - begin_ns, memory_order_relaxed);
 }
 
 static void do_nothing(void *context)

@@ -28,9 +28,6 @@ struct judge_job {
 /* Returns whether there is room for another job with a copy: the copies keep memory, too. */
 bool torsh_judge_jobs_have_room(void);
 
-/* Returns what all judgements so far took of processor time. */
-uint64_t torsh_judge_jobs_cpu_ns(void);
-
 /*
  * Start the job, whose moment and copy it owns from now on. The job before must be started, and
  * stays until this one is done. Returns 0, or -errno with nothing started.

@@ -384,8 +384,6 @@ static enum judging begin(struct target *target, const struct judging_request *r
 	struct reachability *reachability = target->reachability;
 	const char *reason = why_not(target, request->left_bytes);
 
-	if (!reason && !reachability->begin && torsh_judge_jobs_cpu_ns() > request->cpu_limit_ns)
-		reason = "processes that ended before took the time that there is for this";
 	if (reason) {
 		give_reason(reachability, reason, 0);
 		return JUDGING_IS_DONE;

@@ -63,7 +63,6 @@ enum judging {
 struct judging_request {
 	enum judge_when when;
 	uint64_t left_bytes; /* memory that the writer may still take */
-	uint64_t cpu_limit_ns; /* that others may have taken for this one to be judged */
 	/* called once its threads are stopped and all is folded; NULL: nothing else is due */
 	void (*held)(void *context, struct target *target);
 	void *context;

@@ -14,9 +14,6 @@
 #include "tools/writer/threads/drain/exit_reply.h"
 #include "tools/writer/threads/drain/program_calls.h"
 
-#define JUDGING_CPU_NS UINT64_C(1000000000)
-#define JUDGING_CPU_SHARE 20u
-
 static struct target *find_number(const struct drain *drain, uint32_t number)
 {
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
@@ -235,26 +232,12 @@ void torsh_drain_account_exit(struct drain *drain, struct target *target)
 	torsh_residency_exit_end(&drain->residency_pace, &moment);
 }
 
-/*
- * Of a program's workers thousands may end in its run: judging them takes a part of its time. The
- * first process, and who is asked for, are judged in any case.
- */
-static uint64_t cpu_limit_ns(const struct drain *drain, const struct target *target,
-			     enum judge_when when)
-{
-	if (when == JUDGE_IN_RUN || target->pid == drain->options.first_pid)
-		return UINT64_MAX;
-	return JUDGING_CPU_NS +
-	       torsh_session_ns(&drain->session, torsh_clock_monotonic_ns()) / JUDGING_CPU_SHARE;
-}
-
 /* Returns true when the target need not wait for its verdicts any more, or that was given up. */
 static bool judge(struct drain *drain, struct target *target, enum judge_when when)
 {
 	const struct judging_request request = {
 		.when = when,
 		.left_bytes = torsh_memory_limit_left(&drain->memory_limit).bytes,
-		.cpu_limit_ns = cpu_limit_ns(drain, target, when),
 		.held = when == JUDGE_IN_RUN ? NULL : look_held,
 		.context = drain,
 		.wake_word = &drain->mailbox.wake_word,

@@ -51,7 +51,7 @@ static ssize_t write_parts(int fd, const struct iovec *parts, int n)
 }
 
 static const struct {
-	const char *name;
+	char name[8];
 	void *wrapper, *next;
 } functions[] = {
 	{"read", (void *)read_socket, &next.read},

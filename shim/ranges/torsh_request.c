@@ -70,12 +70,8 @@ EXPORT void torsh_v1_request_end(uint64_t number, uint64_t former)
 	own.number = 0;
 }
 
+/* variable: NULL follows greenlets. */
 EXPORT int torsh_v1_request_follow(void *variable)
 {
-	return torsh_tasks_follow(variable);
-}
-
-EXPORT int torsh_v1_request_follow_greenlets(void)
-{
-	return torsh_tasks_follow_greenlets();
+	return variable ? torsh_tasks_follow(variable) : torsh_tasks_follow_greenlets();
 }

@@ -24,7 +24,7 @@ MOST = tuple((re.compile(pattern), most) for pattern, *most in (
     # The name of each bar is made first.
     ("itt-histogram_submit", 640, 1536),
     # Python calls it, once: it looks for the interpreter in all objects.
-    ("torsh_v1_request_follow(_greenlets)?", 1024, 1536),
+    ("torsh_v1_request_follow", 1024, 1536),
     (".*", 512, 1536),
 ))
 SMALL_BYTES = 4096  # as in stack_use.c

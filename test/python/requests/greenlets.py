@@ -33,7 +33,8 @@ def serve(name, n_bytes, keeps):
 
 
 main = greenlet.getcurrent()
-former = greenlet.settrace(lambda event, arguments: seen.append(event))
+trace = lambda event, arguments: seen.append(event)  # noqa: E731
+greenlet.settrace(trace)
 served = [greenlet.greenlet(serve) for _ in range(3)]
 for i, one in enumerate(served):
     one.switch(f"request {i}", (1 << 20) + 4096 * i, i == 1)
@@ -41,5 +42,5 @@ libc.free(libc.malloc(9 << 20))  # nobody's
 for _ in range(2):
     for one in served:
         one.switch()
-assert seen, "the program's own trace function is called"
+assert seen and greenlet.gettrace() is trace, "the program's own trace function stays, and is called"
 print(json.dumps(done))

@@ -22,7 +22,6 @@ _turn = torsh._find("request_turn", ctypes.c_uint64, ctypes.c_uint64) or (lambda
 _finish = torsh._find("request_end", None, ctypes.c_uint64, ctypes.c_uint64)
 _follow = torsh._find("request_follow", ctypes.c_int, ctypes.py_object)
 _is_followed = bool(_follow and _follow(_open))
-_follow_greenlets = torsh._find("request_follow_greenlets", ctypes.c_int) or (lambda: 0)
 _TURN, _SHARED = 1, 2  # the thread works for it from its begin on; it can't be seen for which one it works
 
 
@@ -72,8 +71,9 @@ def _is_each_turn_seen():
     """Whether the thread turns to another request when another coroutine or greenlet goes on."""
     loop, greenlets = _loop_here(), _greenlets_here()
     if greenlets is not None:
-        former = None if _follow_greenlets() else greenlets.gettrace()
-        if not isinstance(former, _GreenletTrace):
+        is_followed = _follow and _follow(ctypes.py_object())  # NULL: greenlets
+        former = greenlets.gettrace()
+        if not is_followed and not isinstance(former, _GreenletTrace):
             greenlets.settrace(_GreenletTrace(former))
         return True
     # uvloop enters contexts by itself.

@@ -119,7 +119,7 @@ static void consider(const struct cpython_greenlet_watcher *to, void *target)
 		return;
 	if (is_new)
 		object.request = request_of(target);
-	/* One that goes on may have called what is called elsewhere, and not turn back by itself. */
+	/* One that switched before that was followed won't turn back by itself. */
 	if (!with_tasks || is_main)
 		to->turn(object.request);
 	else

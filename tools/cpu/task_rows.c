@@ -11,11 +11,8 @@
 #include "tools/recording/timeline.h"
 
 const char *const torsh_task_kind_names[N_TASK_KINDS] = {
-	[TASK_REQUEST] = "request",
-	[TASK_HTTP] = "http",
-	[TASK_ASYNCIO] = "asyncio",
-	[TASK_WORK_ITEM] = "work",
-	[TASK_GREENLET] = "greenlet",
+	[TASK_REQUEST] = "request", [TASK_HTTP] = "http",	  [TASK_ASYNCIO] = "asyncio",
+	[TASK_WORK_ITEM] = "work",  [TASK_GREENLET] = "greenlet",
 };
 
 struct collection {

@@ -154,7 +154,7 @@ static bool is_zero(const struct packed_column *column)
 static bool total_columns(const struct packed_message *row, size_t n,
 			  struct packed_column columns[TOTAL_NUMBERS], uint32_t *present)
 {
-	static const uint8_t fields[TOTAL_NUMBERS] = {3, 4,  8,  9,  10, 11, 7, 5,
+	static const uint8_t fields[TOTAL_NUMBERS] = {3, 4,  8,	 9,  10, 11, 7, 5,
 						      6, 13, 14, 15, 16, 17, 18};
 	size_t n_needed = 9;
 

@@ -36,14 +36,15 @@ void torsh_blas_slot_name(struct blas_slot *slot, const void *code)
 /* The loader binds the place in this call, which has to return even if it isn't recorded. */
 static bool is_unbound(struct blas_slot *slot)
 {
-	return slot->lazy && !atomic_load_explicit(&slot->is_bound, memory_order_relaxed);
+	/* Pairs with the release in bind: who sees it bound sees the definition. */
+	return slot->lazy && !atomic_load_explicit(&slot->is_bound, memory_order_acquire);
 }
 
 static void bind(struct blas_slot *slot, void *definition)
 {
 	torsh_blas_slot_name(slot, definition);
 	atomic_store_explicit(&slot->next, definition, memory_order_release);
-	atomic_store_explicit(&slot->is_bound, true, memory_order_relaxed);
+	atomic_store_explicit(&slot->is_bound, true, memory_order_release);
 }
 
 /*

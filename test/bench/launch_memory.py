@@ -6,12 +6,11 @@ process when the program has ended."""
 import ctypes
 import os
 import subprocess
-import time
 from pathlib import Path
 
 from launches import AGENT_MODE, LIBRARIES, clear, environment, recorded
 from results import table
-from runs import BENCH, OUTPUT, TORSH, scaled
+from runs import BENCH, OUTPUT, TORSH, WORK, by_gnu_time, scaled, usage_of
 
 FEW, MANY = 5_000_000, 50_000_000
 GROWTH = 1.1  # what ten times the launches may take more
@@ -25,8 +24,9 @@ def _adopt_orphans(is_on):
 
 
 def wait_for_all(first):
-    """MiB at most of the child first, and of the one writer that it left; the copies of processes that were judged are orphans, too."""
-    most = {}
+    """MiB at most of the one writer that the child first left; the copies of processes that were judged are orphans, too.
+    A writer is forked from its program when that is still small."""
+    most = []
     while True:
         try:
             pid = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
@@ -37,27 +37,28 @@ def wait_for_all(first):
         if pid == first or name == "torsh-writer":
             if status:
                 raise SystemExit(f"process {pid} ended with status {status}")
-            most[pid] = usage.ru_maxrss / MIB
-    of_program = most.pop(first)
-    (of_writer,) = most.values()
-    return of_program, of_writer
+            most += [usage.ru_maxrss / MIB] * (pid != first)
+    (of_writer,) = most
+    return of_writer
 
 
 def _run(n_kernels):
     """MiB of the program, of the writer, bytes a kernel, seconds and MiB of the report."""
     clear()
-    program = subprocess.Popen([BENCH / "launches", str(n_kernels)], env=environment(AGENT_MODE), stdout=subprocess.DEVNULL)
-    of_program, of_writer = wait_for_all(program.pid)
+    env, of_program = environment(AGENT_MODE), WORK / "of_program"
+    preloaded = ["env", f"LD_PRELOAD={env.pop('LD_PRELOAD')}"]  # not into what measures
+    command = by_gnu_time([*preloaded, BENCH / "launches", n_kernels], of_program)
+    program = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
+    of_writer = wait_for_all(program.pid)
     program.returncode = 0  # it was waited for
     n_recorded, n_bytes = recorded()
     if n_recorded != n_kernels:
         raise SystemExit(f"{n_kernels} kernels were launched, {n_recorded} were recorded")
-    start = time.monotonic()
-    report = subprocess.Popen([TORSH, "kernels", OUTPUT, "--json"], stdout=subprocess.DEVNULL)
-    _, _, usage = os.wait4(report.pid, 0)
-    report.returncode = 0
+    _, seconds, memory, status = usage_of([TORSH, "kernels", OUTPUT, "--json"])
+    if status:
+        raise SystemExit(f"torsh kernels ended with status {status}")
     clear()
-    return of_program, of_writer, n_bytes, time.monotonic() - start, usage.ru_maxrss / MIB
+    return int(of_program.read_text()) / MIB, of_writer, n_bytes, seconds, memory
 
 
 def measure():

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from results import table
-from runs import BUILD, ROOT, TORSH, WORK, Options, scaled
+from runs import BUILD, ROOT, TORSH, WORK, Options, scaled, usage_of
 
 STACKS = 2_000_000  # half of them hold blocks
 COMMANDS = ("report", "report --json", "leaks", "peak", "peak --json", "ops", "steps", "html", "diff")
@@ -27,12 +27,10 @@ def _command(name, recording, output):
 
 def _run(command, output):
     """CPU seconds, MiB and MiB written by one run; None where it fails: the recording has no timeline."""
-    started = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(started.pid, 0)
-    started.returncode = os.waitstatus_to_exitcode(status)
+    cpu, _, memory, status = usage_of(command)
     written = output.stat().st_size / 1048576 if output.exists() else None
     output.unlink(missing_ok=True)
-    return (usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, written) if not started.returncode else None
+    return (cpu, memory, written) if not status else None
 
 
 def _read(recording):

@@ -9,6 +9,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -159,6 +160,23 @@ def reap():
 def cpu_of_children_s():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def by_gnu_time(command, written):
+    """The command, by GNU time, which leaves the most KiB that it took in the file written. The ru_maxrss of a child counts
+    what its parent had when it was forked, and this process is larger than most programs that it measures."""
+    return ["time", "--quiet", "--format", "%M", "--output", str(written), *map(str, command)]
+
+
+def usage_of(command):
+    """CPU seconds, seconds, MiB at most and exit status of a command that may print."""
+    with tempfile.NamedTemporaryFile() as written:
+        start = time.monotonic()
+        child = subprocess.Popen(by_gnu_time(command, written.name), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.monotonic() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        return usage.ru_utime + usage.ru_stime, seconds, int(written.read()) / 1024, child.returncode
 
 
 class Program:

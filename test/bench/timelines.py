@@ -4,10 +4,9 @@
 import os
 import pathlib
 import subprocess
-import time
 
 from results import table
-from runs import BUILD, TORSH, WORK, progress, scaled
+from runs import BUILD, TORSH, WORK, progress, scaled, usage_of
 
 # format, file, seconds that it may take
 EXPORTS = (("perfetto", "t.pftrace", 6), ("chrome", "t.json", 20), ("chrome", "t.json.gz", None))
@@ -18,13 +17,10 @@ KERNELS, KERNELS_OF_OPERATOR = 10_000_000, 10
 
 def export(recording, name, path):
     """Seconds, and MiB of memory at most."""
-    start = time.monotonic()
-    child = subprocess.Popen([TORSH, "export", recording, "--format", name, "-o", path])
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
+    _, seconds, memory, status = usage_of([TORSH, "export", recording, "--format", name, "-o", path])
+    if status:
         raise SystemExit(f"the export to {name} failed")
-    return time.monotonic() - start, usage.ru_maxrss / 1024
+    return seconds, memory
 
 
 def measure(exports, operators, kernels_of_operator=0):

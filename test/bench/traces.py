@@ -58,11 +58,11 @@ def measure(command):
     with tempfile.TemporaryFile("w+") as output:
         start, cpu, most = time.monotonic(), children_cpu_s(), 0.0
         child = subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.DEVNULL, start_new_session=True)
-        while child.poll() is None and time.monotonic() - start < 1:
-            time.sleep(0.005)
         while child.poll() is None:
             most = max(most, memory_of_group(child.pid))
-            time.sleep(0.05)
+            time.sleep(0.005 if time.monotonic() - start < 1 else 0.05)
+        if not most:
+            raise SystemExit(f"{command[0]} ended before its memory was read")
         seconds = time.monotonic() - start
         if child.returncode:
             raise SystemExit(f"{command[0]} failed")

@@ -41,7 +41,7 @@ def _run(python, text, n):
     WORK.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, "LD_PRELOAD": str(AGENT), "TORSH_PROFILER_OUTPUT": str(OUTPUT), "TORSH_PROFILER_SUMMARY": "0"}
     program = subprocess.Popen([python, "-c", text.format(n=n)], env=env, stdout=subprocess.DEVNULL)
-    _, of_writer = wait_for_all(program.pid)
+    of_writer = wait_for_all(program.pid)
     program.returncode = 0  # it was waited for
     return of_writer
 

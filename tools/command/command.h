@@ -2,8 +2,8 @@
 /*
  * tools/command/ has a file for each subcommand of torsh: cmd_NAME.c parses the arguments, calls
  * the analysis and prints the report; those in session/ start, query or end a session. This is
- * their table; an underscore is a hyphen to users. Each gets its own argument vector, argv[0] "torsh NAME", and returns the exit
- * status.
+ * their table; an underscore is a hyphen to users. Each gets its own argument vector, argv[0]
+ * "torsh NAME", and returns the exit status.
  */
 #ifndef TORSH_COMMAND_COMMAND_H
 #define TORSH_COMMAND_COMMAND_H
@@ -44,8 +44,8 @@
 	COMMAND(keep, "a copy of a running session, beside its recording")       \
 	COMMAND(top, "what running sessions hold, as it changes")                \
 	COMMAND(pause, "pause the recording of a running session")               \
+	COMMAND(resume, "resume it; `torsh start` begins a dormant program's")   \
 	COMMAND(stop, "end it until `torsh start`, of a dormant program")        \
-	COMMAND(resume, "resume it")                                             \
 	COMMAND(end, "end the recording of a running session for good")          \
 	COMMAND(dump, "everything in a recording, a JSON object a line")
 

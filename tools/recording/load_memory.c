@@ -22,18 +22,11 @@ bool torsh_load_can_walk(struct recording *recording, const struct recorded_proc
 	return false;
 }
 
-/* Returns true if a table may have a row of that stack; row_of is the table's. */
-static bool can_have_row(struct recording *recording, const struct recorded_process *process,
-			 const struct row_index *row_of, uint32_t stack)
+/* Returns true if tables may have rows of that stack. Counts a bad row if not. */
+static bool can_have_row(struct recording *recording, uint32_t stack)
 {
-	size_t n_known = torsh_row_index_room(row_of);
-
-	if (stack >= STACKS_MAX) {
-		recording->n_bad_rows++;
-		return false;
-	}
-	n_known = n_known > process->tables->n_stacks ? n_known : process->tables->n_stacks;
-	return torsh_load_can_reach(recording, n_known, stack, sizeof(uint32_t));
+	recording->n_bad_rows += stack >= STACKS_MAX;
+	return stack < STACKS_MAX;
 }
 
 void *torsh_load_row(struct recording *recording, const struct recorded_process *process,
@@ -42,7 +35,7 @@ void *torsh_load_row(struct recording *recording, const struct recorded_process 
 	void *known;
 	char *row;
 
-	if (!can_have_row(recording, process, &rows->row_of, stack))
+	if (!can_have_row(recording, stack))
 		return NULL;
 	known = torsh_recording_row(rows, stack, item_bytes);
 	if (known)
@@ -133,7 +126,7 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 				number_at(row->base_step_of_last, row->n_base_step_of_last, i),
 		};
 
-		if (!can_have_row(recording, process, &process->totals.row_of, total.stack) ||
+		if (!can_have_row(recording, total.stack) ||
 		    (!torsh_totals_has(&process->totals, total.stack) &&
 		     !torsh_load_can_walk(recording, process, total.stack)))
 			continue;
@@ -200,7 +193,7 @@ void torsh_load_packed_totals(struct recording *recording, const struct packed_m
 
 		total.stack = next_stack(&stacks, total.stack, is_step);
 		torsh_totals_pack(&total, columns, present);
-		if (!can_have_row(recording, process, &totals->row_of, total.stack))
+		if (!can_have_row(recording, total.stack))
 			continue;
 		total.row = torsh_row_index_find(&totals->row_of, total.stack);
 		if (total.row == ROW_INDEX_NONE &&

@@ -11,8 +11,8 @@
 #define MODULES_MAX (1u << 20)
 #define FUNCTIONS_MAX (1u << 22)
 #define GAPS_MAX_BYTES (UINT64_C(64) << 20)
-#define FRAMES_ANYWAY (UINT64_C(1) << 24) /* of all rows' stacks, each walked separately */
-#define FRAMES_A_BYTE 256u
+#define FRAMES_ANYWAY (UINT64_C(1) << 28) /* of all rows' stacks, each walked separately */
+#define FRAMES_A_BYTE 1024u
 #define MOVES_MAX_BYTES (UINT64_C(1) << 30)
 
 /*

@@ -64,11 +64,30 @@ static void rows_out_of_order_are_found(void **state)
 	free(numbers);
 }
 
+/* As those of a short process are, whose session has millions of stacks. */
+static void rows_far_apart_are_found(void **state)
+{
+	enum { ROWS = 1000, APART = 4000037 };
+	struct row_index index = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < ROWS; i++)
+		torsh_row_index_add(&index, i * APART, i);
+	for (uint32_t i = 0; i < ROWS; i++) {
+		assert_int_equal(torsh_row_index_find(&index, i * APART), i);
+		assert_int_equal(torsh_row_index_find(&index, i * APART + 1), ROW_INDEX_NONE);
+	}
+	assert_true(index.groups_room <= 2 * ROWS);
+	assert_true(index.by_number.mask < 4 * ROWS);
+	torsh_row_index_destroy(&index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_in_order_are_found),
 		cmocka_unit_test(rows_out_of_order_are_found),
+		cmocka_unit_test(rows_far_apart_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

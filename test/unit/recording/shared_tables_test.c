@@ -169,6 +169,44 @@ static void placements_of_nothing_are_bad_rows(void **state)
 	assert_int_equal(torsh_recording_ip(torsh_recording_process(recording, 1), 0), 0x1234);
 }
 
+/* What was mapped at one stack, of a session that has millions: none of them is loaded. */
+static void load_mapping(uint32_t process, uint32_t stack)
+{
+	uint32_t seen = 1;
+	int64_t one = 1;
+	uint64_t total = 1;
+	Torsh__Mappings row = TORSH__MAPPINGS__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+	row.process = process;
+	row.n_stack = row.n_seen = row.n_total_bytes = 1;
+	row.n_base_pieces = row.n_base_bytes = row.n_delta_pieces = row.n_delta_bytes = 1;
+	row.stack = &stack;
+	row.seen = &seen;
+	row.base_pieces = row.base_bytes = row.delta_pieces = row.delta_bytes = &one;
+	row.total_bytes = &total;
+	chunk.n_mappings = 1;
+	chunk.mappings = &rows;
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+}
+
+/* A command that shows no stack doesn't read them; processes of a session share their numbers. */
+static void rows_of_stacks_that_are_not_loaded_are_whole(void **state)
+{
+	enum { PROCESSES = 64, FAR = 4000000 };
+
+	(void)state;
+	for (uint32_t i = 1; i <= PROCESSES; i++) {
+		load_process(i, i > 1);
+		load_mapping(i, FAR + i);
+	}
+	for (uint32_t i = 1; i <= PROCESSES; i++)
+		assert_int_equal(torsh_recording_process(recording, i)->mappings.n, 1);
+	assert_int_equal(recording->n_bad_rows, 0);
+	load_mapping(1, UINT32_MAX);
+	assert_int_equal(recording->n_bad_rows, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +215,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tables_with_rows_are_not_given_up, start, finish),
 		cmocka_unit_test_setup_teardown(tables_that_go_round_have_an_end, start, finish),
 		cmocka_unit_test_setup_teardown(placements_of_nothing_are_bad_rows, start, finish),
+		cmocka_unit_test_setup_teardown(rows_of_stacks_that_are_not_loaded_are_whole, start,
+						finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

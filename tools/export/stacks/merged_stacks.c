@@ -147,8 +147,11 @@ static void merge_imports(struct merger *merger, struct symbols *symbols)
 	imports = find_imports(merger, &labels);
 	for (size_t i = 0; i < stacks->n; i++) {
 		struct stack_place *at = &merger->merged->places[i];
+		uint32_t stack = stacks->items[i];
 
-		*at = (struct stack_place){.stack = stacks->items[i]};
+		/* Of a damaged file a part of the stacks can be missing. */
+		*at = (struct stack_place){
+			.stack = stack < merger->process->tables->n_stacks ? stack : 0};
 		if (!imports[i].stack)
 			continue;
 		*at = place_import(merger, &labels, &imports[i]);

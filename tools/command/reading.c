@@ -119,14 +119,14 @@ void torsh_reading_close(struct reading *reading, struct read_options *options)
 	torsh_suppress_free(&options->suppress);
 }
 
-/* Sort the n_shown sites that are shown, and those that get names beside. */
-static void sort(struct allocation_sites *sites, const struct read_options *options, size_t n_shown)
+/* Sort the first n sites at least. */
+static void sort(struct allocation_sites *sites, const struct read_options *options, size_t n)
 {
 	/* Of all sites those of that size are shown. */
 	if (options->min_bytes)
 		torsh_sites_sort(sites, options->order);
 	else
-		torsh_sites_sort_first(sites, options->order, n_shown + NAMED_BESIDE);
+		torsh_sites_sort_first(sites, options->order, n);
 }
 
 void torsh_reading_end_views(const struct reading *reading)
@@ -155,22 +155,27 @@ void torsh_options_collect(const struct read_options *options, struct allocation
 		torsh_sites_merge_alike(sites, symbols);
 }
 
+/*
+ * A line may call from hundreds of addresses, as macros and inlined functions do: sites are named,
+ * and merged with those that look like them, until all that are shown have names.
+ */
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit)
 {
-	size_t n_large, n_named;
+	size_t n_beside = NAMED_BESIDE, n_before, n_large, n_shown, n_named;
 
-	sort(sites, options, torsh_options_limit(options, sites->n, text_limit));
-	n_large = torsh_sites_put_large_first(sites, options->min_bytes);
-	n_named = torsh_options_limit(options, n_large, text_limit);
-	if (n_named < n_large)
-		n_named = n_large - n_named > NAMED_BESIDE ? n_named + NAMED_BESIDE : n_large;
-	if (options->is_json)
-		torsh_sites_find_frames(sites, symbols, n_named);
-	torsh_sites_name(sites, symbols, n_named);
-	sort(sites, options, torsh_options_limit(options, sites->n, text_limit));
-	n_large = torsh_sites_put_large_first(sites, options->min_bytes);
-	return torsh_options_limit(options, n_large, text_limit);
+	do {
+		n_before = sites->n;
+		sort(sites, options, torsh_options_limit(options, sites->n, text_limit) + n_beside);
+		n_large = torsh_sites_put_large_first(sites, options->min_bytes);
+		n_shown = torsh_options_limit(options, n_large, text_limit);
+		n_named = n_large - n_shown > n_beside ? n_shown + n_beside : n_large;
+		if (options->is_json)
+			torsh_sites_find_frames(sites, symbols, n_named);
+		torsh_sites_name(sites, symbols, n_named);
+		n_beside *= 2;
+	} while (sites->n < n_before);
+	return n_shown;
 }
 
 void torsh_reading_end_json(struct json_writer *json, const struct reading *reading,

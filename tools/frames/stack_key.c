@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/die.h"
 #include "tools/frames/blamed_line.h"
@@ -32,19 +33,36 @@ static void put_frame(FILE *out, const struct frame *frame, bool with_lines)
 	fputc('\n', out);
 }
 
+static bool is_same(const char *one, const char *other)
+{
+	return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* Returns whether both are the same line of a function, without the frames that are inlined. */
+static bool is_recursion(const struct frame *frame, const struct frame *inner)
+{
+	return inner && frame->module_offset == inner->module_offset &&
+	       frame->line == inner->line && is_same(frame->function, inner->function) &&
+	       is_same(frame->file, inner->file);
+}
+
 char *torsh_stack_key(const struct frame *const *frames, size_t n, const char *directory,
 		      bool with_lines)
 {
 	char *key = NULL;
 	size_t n_key = 0;
 	FILE *out = torsh_need(open_memstream(&key, &n_key));
+	const struct frame *inner = NULL; /* the own one inside of this */
 	bool is_outer = false, has_own = torsh_blamed_line(frames, n, directory).is_own;
 
 	for (size_t i = 0; i < n; i++) {
 		enum frame_kind kind = torsh_frame_kind(frames[i], directory);
 
-		if (torsh_stack_key_has(kind, is_outer, has_own))
+		if (torsh_stack_key_has(kind, is_outer, has_own) &&
+		    !(kind == FRAME_OWN && is_recursion(frames[i], inner)))
 			put_frame(out, frames[i], with_lines);
+		if (kind == FRAME_OWN)
+			inner = frames[i];
 		is_outer = is_outer || kind == FRAME_OWN;
 	}
 	if (fclose(out) != 0)

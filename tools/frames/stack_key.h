@@ -8,9 +8,10 @@
 /*
  * Returns the key of a stack, innermost frame first: stacks with equal keys are one entry. The key
  * consists of the innermost frames up to the user's own, and the user's own frames, without the
- * frames of the interpreter and the import machinery, and without libraries between own frames. So
- * a call has one key whether CPython has specialised it or not. with_lines: two lines of a
- * function are two keys. The caller frees it.
+ * frames of the interpreter and the import machinery, without libraries between own frames, and
+ * with one frame of a line that calls its own function again and again. So a call has one key
+ * whether CPython has specialised it or not, and a recursion has one, however deep it is.
+ * with_lines: two lines of a function are two keys. The caller frees it.
  */
 char *torsh_stack_key(const struct frame *const *frames, size_t n, const char *directory,
 		      bool with_lines);

@@ -75,9 +75,10 @@ static struct stack_keys keys_below(struct stack_entries *entries, struct stack_
 	enum frame_kind kind = torsh_address_kind(&entries->kinds, address);
 	bool has_own = parent.own || kind == FRAME_OWN;
 
-	/* Outside of an own frame only own frames are part of the key. */
+	/* Outside of an own frame only own frames are part of the key: of a recursion one. */
 	if (kind == FRAME_OWN) {
-		parent.own = node_below(entries, parent.own, address);
+		if (!parent.own || entries->nodes[parent.own].address != address)
+			parent.own = node_below(entries, parent.own, address);
 		parent.all = parent.own;
 	} else if (torsh_stack_key_has(kind, false, has_own)) {
 		parent.all = node_below(entries, parent.all, address);

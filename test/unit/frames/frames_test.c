@@ -417,6 +417,19 @@ static bool are_one_entry(const struct frame *a, size_t n_a, const struct frame 
 #define MODULE PYTHON(DIRECTORY "/train.py", 35, "<module>")
 #define COPY SOURCE(OWN_LIBRARY, "copy_history", "leaky.c", 24)
 
+static void a_recursion_is_one_entry_however_deep_it_is(void **state)
+{
+	static const struct frame again = PYTHON(DIRECTORY "/train.py", 7, "walk");
+	static const struct frame at_leaf = PYTHON(DIRECTORY "/train.py", 9, "walk");
+	const struct frame once[] = {at_leaf, again, MAIN, MODULE};
+	const struct frame often[] = {at_leaf, again, again, IMPORT, again, MAIN, MODULE};
+	const struct frame never[] = {at_leaf, MAIN, MODULE};
+
+	(void)state;
+	assert_true(ARE_ONE(once, often));
+	assert_false(ARE_ONE(once, never));
+}
+
 static void a_specialised_call_is_the_same_entry(void **state)
 {
 	static const struct frame plain[] = {COPY, NATIVE(LIBPYTHON, "PyObject_Vectorcall"), MAIN,
@@ -474,6 +487,7 @@ int main(void)
 		cmocka_unit_test(functions_are_short),
 		cmocka_unit_test(places_are_relative_to_the_directory_or_the_package),
 		cmocka_unit_test(packages_have_the_name_that_was_imported),
+		cmocka_unit_test(a_recursion_is_one_entry_however_deep_it_is),
 		cmocka_unit_test(a_specialised_call_is_the_same_entry),
 		cmocka_unit_test(other_lines_callers_and_callees_are_other_entries),
 		cmocka_unit_test(a_key_without_lines_has_no_lines),

@@ -76,6 +76,24 @@ struct holders {
 	size_t n_named;
 };
 
+/*
+ * Name the largest sites, and more as long as some of them turn out to be one: a line may call from
+ * hundreds of addresses.
+ */
+static void name_largest(struct holders *holders, struct symbols *symbols)
+{
+	struct allocation_sites *sites = &holders->all.sites;
+	size_t n_before, n_wanted = SITES_NAMED;
+
+	do {
+		n_before = sites->n;
+		holders->n_named = sites->n < n_wanted ? sites->n : n_wanted;
+		torsh_sites_sort_first(sites, ORDER_BYTES, holders->n_named);
+		torsh_sites_name(sites, symbols, holders->n_named);
+		n_wanted *= 2;
+	} while (sites->n < n_before);
+}
+
 static void find_holders(struct holders *holders, const struct overview *overview)
 {
 	struct allocation_sites *sites = &holders->all.sites;
@@ -85,12 +103,7 @@ static void find_holders(struct holders *holders, const struct overview *overvie
 				overview->symbols);
 	torsh_sites_merge_stacks(sites, overview->symbols);
 	torsh_sites_merge_alike(sites, overview->symbols);
-	holders->n_named = sites->n < SITES_NAMED ? sites->n : SITES_NAMED;
-	torsh_sites_sort_first(sites, ORDER_BYTES, holders->n_named);
-	torsh_sites_name(sites, overview->symbols, holders->n_named);
-	if (holders->n_named > sites->n)
-		holders->n_named = sites->n;
-	torsh_sites_sort_first(sites, ORDER_BYTES, holders->n_named);
+	name_largest(holders, overview->symbols);
 }
 
 /* The memory held by a line of the program. */

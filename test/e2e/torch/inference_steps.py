@@ -164,4 +164,38 @@ def readers_of_steps_take_them():
                  "rows of steps")
 
 
+WORKERS = """
+import torch
+class Noise(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, i):
+        return torch.rand(64, 64).mul(2).sub(1).clamp(0).sum(0)
+model = torch.nn.Linear(64, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for batch in torch.utils.data.DataLoader(Noise(), batch_size=4, num_workers=2):
+    optimizer.zero_grad()
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+@case
+def workers_of_a_loader_have_no_steps():
+    """What they repeat are samples of another process's step: no finding is about their own."""
+    result, output = record([torch_python(), "-c", WORKERS], env=OPERATORS_ONLY)
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    # Whoever loads PyTorch may start compilers and ldconfig.
+    processes = {process["pid"] for process in read_report("report", output)["processes"] if "python" in process["program"]}
+    expect_equal(len(processes), 3, "processes of Python")
+    report = steps_of(output)
+    training = {step["pid"] for step in report["steps"]}
+    expect_equal((report["rule"], len(report["steps"]), len(training)), ("optimizer", 16, 1), "rule, steps, processes")
+    for pid in processes - training:
+        of_worker = json.loads(torsh("steps", output, "--json", "--pid", pid))
+        expect_equal((of_worker["rule"], of_worker["steps"]), ("none", []), "steps of a worker")
+    about = {finding["where"]["pid"] for finding in read_report("report", output)["inefficiencies"]}
+    assert about <= training | {None}, (about, training)
+
+
 main()

@@ -226,7 +226,8 @@ static void step_by_best(struct step_finder *finder, uint64_t last_ns,
 	} else if (finder->backward.n > 1) {
 		steps->rule = STEPS_BY_BACKWARD;
 		step_between(steps, &finder->backward, finder->last_operator_ns);
-	} else {
+	} else if (!process->is_data_worker) {
+		/* What a worker of a DataLoader repeats are samples: parts of another's step. */
 		torsh_period_steps_make(&finder->sequences, process, steps);
 		steps->rule = steps->n ? STEPS_BY_PERIOD : STEPS_BY_NONE;
 	}

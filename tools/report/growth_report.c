@@ -164,7 +164,7 @@ void torsh_growth_text(const struct growth_view *view)
 
 void torsh_overview_growth(struct growth *growth, const struct overview *overview)
 {
-	if (overview->leaks.blocks)
+	if (overview->leaks.blocks > torsh_leaks_kept(&overview->leaks).blocks)
 		*growth = (struct growth){.found.view = overview->leaks.found.view};
 	else
 		torsh_overview_all_growth(growth, overview);

@@ -351,13 +351,15 @@ void torsh_text_resident(FILE *out, const struct recorded_process *process)
 void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppress *suppress)
 {
 	struct leaks_parts parts = torsh_leaks_parts(leaks, suppress);
+	struct counted_sites kept = torsh_leaks_kept(leaks);
 	char alive[SIZE_TEXT_BYTES], blocks[64];
 	bool is_first = true;
 
 	fprintf(out, "%s in %s alive at the end", torsh_size_human(leaks->alive_bytes, alive),
 		torsh_text_blocks(leaks->alive_blocks, blocks));
 	if (leaks->alive_blocks) {
-		fprintf(out, ": %s leaked", torsh_size_human(leaks->bytes, alive));
+		fprintf(out, ": %s leaked", torsh_size_human(leaks->bytes - kept.bytes, alive));
+		print_kept_part(out, &is_first, "to the end", kept.bytes);
 		print_kept_part(out, &is_first, "by imports", parts.imports);
 		print_kept_part(out, &is_first, "by first uses", parts.first_uses);
 		print_kept_part(out, &is_first, "by the interpreter", parts.interpreter);

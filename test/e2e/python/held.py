@@ -84,4 +84,25 @@ def a_program_that_holds_little_is_silent():
     assert "Held" not in torsh("leaks", output)
 
 
+STORAGES = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+class StorageWeakRef:
+    __slots__ = ["cdata", "_free_weak_ref"]
+    def __init__(self, cdata):
+        self.cdata, self._free_weak_ref = cdata, libc.free
+shared_cache = {i: StorageWeakRef(libc.malloc(5000)) for i in range(10)}
+numbers = [libc.malloc(6000) for _ in range(10)]
+"""
+
+
+@case
+def what_pytorch_keeps_by_an_int_is_not_lost():
+    """torch.multiprocessing has the address of a storage that it shared as an int, by which it frees that."""
+    _, output = record([sys.executable, "-c", STORAGES])
+    lost = {leak["bytes"] // leak["blocks"]: leak["classes"]["lost"]["blocks"] for leak in leaks(output)["leaks"]}
+    expect_equal((lost[5000], lost[6000]), (0, 10), "lost blocks of storages, and of numbers that nothing is known of")
+
+
 main()

@@ -152,24 +152,18 @@ struct lost_and_kept {
 	size_t n_lost; /* of the shown sites: those come first */
 };
 
-static bool is_kept(enum block_class block_class)
-{
-	return block_class == BLOCKS_POSSIBLE || block_class == BLOCKS_REACHABLE;
-}
-
 static struct lost_and_kept divide(const struct leaks_view *view, const char *why_unjudged)
 {
-	const struct class_sums *classes = &view->leaks.classes;
-	struct lost_and_kept divided = {.is_judged = !why_unjudged};
+	const struct leaks *leaks = &view->leaks;
+	const struct counted_sites kept = torsh_block_classes_kept(&leaks->classes);
+	struct lost_and_kept divided = {.is_judged = !why_unjudged,
+					.lost_blocks = leaks->blocks - kept.blocks,
+					.lost_bytes = leaks->bytes - kept.bytes,
+					.kept_blocks = kept.blocks,
+					.kept_bytes = kept.bytes};
 
-	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
-		bool kept = is_kept((enum block_class)i);
-
-		*(kept ? &divided.kept_blocks : &divided.lost_blocks) += classes->blocks[i];
-		*(kept ? &divided.kept_bytes : &divided.lost_bytes) += classes->bytes[i];
-	}
-	while (divided.n_lost < view->n_shown &&
-	       !is_kept(torsh_block_class_of(&view->leaks.found.items[divided.n_lost])))
+	while (divided.n_lost < view->n_shown && !torsh_block_class_is_kept(torsh_block_class_of(
+							 &leaks->found.items[divided.n_lost])))
 		divided.n_lost++;
 	return divided;
 }
@@ -294,8 +288,25 @@ static void print_window(const struct leaks *leaks)
 	       leaks->at_exec ? "became another program" : "ended");
 }
 
-/* Print a line per leaking process, if there are several. */
-static void print_leaking(const struct leaks_view *view)
+/* Returns what the process has of the heading's sum. */
+static struct counted_sites headed(const struct leaks_process *of,
+				   const struct lost_and_kept *divided)
+{
+	struct counted_sites sum = {.blocks = of->blocks, .bytes = of->bytes};
+
+	if (of->is_helper)
+		return (struct counted_sites){0};
+	if (divided->is_judged && !divided->lost_blocks)
+		return of->kept;
+	if (divided->is_judged) {
+		sum.blocks -= of->kept.blocks;
+		sum.bytes -= of->kept.bytes;
+	}
+	return sum;
+}
+
+/* Print a line for each process that leaks, if there are several. */
+static void print_leaking(const struct leaks_view *view, const struct lost_and_kept *divided)
 {
 	const struct reading *reading = view->reading;
 	const struct leaks_process *of = view->leaks.processes;
@@ -303,11 +314,13 @@ static void print_leaking(const struct leaks_view *view)
 	char bytes[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < reading->n_processes; i++)
-		n += of[i].blocks && !of[i].is_helper;
+		n += headed(&of[i], divided).blocks != 0;
 	for (size_t i = 0, k = 0; n > 1 && i < reading->n_processes && k < PROCESSES_SHOWN; i++) {
-		if (!of[i].blocks || of[i].is_helper)
+		struct counted_sites sum = headed(&of[i], divided);
+
+		if (!sum.blocks)
 			continue;
-		printf("%10s  %s (pid %" PRIu32 ")\n", torsh_size_human(of[i].bytes, bytes),
+		printf("%10s  %s (pid %" PRIu32 ")\n", torsh_size_human(sum.bytes, bytes),
 		       torsh_recording_program_name(reading->processes[i]),
 		       reading->processes[i]->pid);
 		k++;
@@ -389,7 +402,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 	torsh_interval_text(stdout, "", leaks->bytes, leaks->blocks,
 			    torsh_sites_variance(&leaks->found));
 	print_window(leaks);
-	print_leaking(view);
+	print_leaking(view, &divided);
 	if (why_unjudged && leaks->blocks && !leaks->device && !leaks->at_exec)
 		printf("not judged what of it is lost and what is kept: %s\n", why_unjudged);
 	if (!leaks->device)

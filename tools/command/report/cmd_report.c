@@ -125,6 +125,8 @@ int torsh_command_report(int argc, char **argv)
 			"--steps is about the critical path, which --tree, --no-timeline and --open leave out");
 	is_tree = own.is_tree && !options.is_json;
 	is_page = options.is_json || options.is_verbose || own.is_all;
+	if (!is_page && !options.has_order)
+		options.order = ORDER_LOST;
 	torsh_overview_read(&of, &options, is_page ? PAGE_LIMIT : SCREEN_LIMIT);
 	if (own.open || (!own.without_timeline && !is_tree))
 		torsh_overview_read_timeline(&of, &options, true);

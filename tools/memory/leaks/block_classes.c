@@ -12,6 +12,24 @@ const char *torsh_block_class_name(enum block_class block_class)
 	return names[block_class];
 }
 
+bool torsh_block_class_is_kept(enum block_class block_class)
+{
+	return block_class == BLOCKS_POSSIBLE || block_class == BLOCKS_REACHABLE;
+}
+
+struct counted_sites torsh_block_classes_kept(const struct class_sums *classes)
+{
+	struct counted_sites kept = {0};
+
+	for (int i = 0; i < N_BLOCK_CLASSES; i++) {
+		if (!torsh_block_class_is_kept((enum block_class)i))
+			continue;
+		kept.blocks += classes->blocks[i];
+		kept.bytes += classes->bytes[i];
+	}
+	return kept;
+}
+
 /* Returns false if the site's process or its stack was not judged. */
 static bool judged_sums(const struct allocation_site *site, struct class_sums *sums)
 {

@@ -14,6 +14,12 @@ const char *torsh_block_class_name(enum block_class block_class);
  */
 enum block_class torsh_block_class_of(const struct allocation_site *site);
 
+/* Returns whether the program could still reach such blocks, or maybe: they are not lost. */
+bool torsh_block_class_is_kept(enum block_class block_class);
+
+/* Returns the sum of the kept ones of some blocks. */
+struct counted_sites torsh_block_classes_kept(const struct class_sums *classes);
+
 /*
  * Set the classes of the site's blocks. is_part: the site is a part of its stack's blocks, whose
  * class is known only if all of these have the same.

@@ -8,6 +8,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
+#include "tools/memory/leaks/block_classes.h"
 #include "tools/memory/leaks/bookkeeping.h"
 #include "tools/memory/leaks/first_uses.h"
 #include "tools/memory/leaks/helper_processes.h"
@@ -321,6 +322,14 @@ static void give_back_room(struct allocation_sites *sites)
 	sites->items = torsh_need(reallocarray(sites->items, sites->n_room, sizeof(*sites->items)));
 }
 
+static void add_kept(struct counted_sites *sum, const struct allocation_site *site)
+{
+	struct counted_sites kept = torsh_block_classes_kept(&site->classes);
+
+	sum->blocks += kept.blocks;
+	sum->bytes += kept.bytes;
+}
+
 static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
 			    const struct time_window *window, struct leaks_process *sum,
 			    struct symbols *symbols, struct suppress *suppress)
@@ -353,6 +362,7 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		leaks->found.items[n] = *site;
 		if (!leaks->devices)
 			torsh_block_classes_find(&leaks->found.items[n], window != NULL);
+		add_kept(&sum->kept, &leaks->found.items[n]);
 		n++;
 	}
 	leaks->found.n = n;
@@ -411,6 +421,12 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 	if (!leaks->with_helpers)
 		torsh_helper_processes_fold(leaks, processes);
 	leaks->classes = torsh_block_classes_sum(&leaks->found);
+}
+
+struct counted_sites torsh_leaks_kept(const struct leaks *leaks)
+{
+	return leaks->classes.blocks[BLOCKS_UNKNOWN] ? (struct counted_sites){0}
+						     : torsh_block_classes_kept(&leaks->classes);
 }
 
 struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress)

@@ -40,6 +40,7 @@ struct leaks_kept {
 /* The leaks of one process; in the order of the processes given. */
 struct leaks_process {
 	uint64_t blocks, bytes; /* of its leaks, and of those of a helper */
+	struct counted_sites kept; /* of these: it could still reach them, they are not lost */
 	bool is_helper; /* it leaked, and is a helper: helper_processes.h */
 	uint64_t exec_blocks, exec_bytes; /* all blocks alive at an exec */
 };
@@ -110,6 +111,12 @@ struct leaks_parts {
 	uint64_t rules; /* that the user's rules matched */
 	uint64_t helpers; /* that leaked in helper processes */
 };
+
+/*
+ * Returns what of the found leaks is kept to the end and not lost: nothing if some of them were not
+ * judged.
+ */
+struct counted_sites torsh_leaks_kept(const struct leaks *leaks);
 
 /* Compute the parts; suppress: the rules that the leaks were found with. */
 struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress);

@@ -96,6 +96,7 @@ static void print_process(const struct overview *overview, size_t i, size_t n_st
 {
 	const struct recorded_process *process = overview->processes[i];
 	const struct leaks_process *leaks = &overview->leaks.processes[i];
+	uint64_t kept_bytes = torsh_leaks_kept(&overview->leaks).blocks ? leaks->kept.bytes : 0;
 	char end[32], text[SIZE_TEXT_BYTES], heap[SIZE_TEXT_BYTES], leaked[SIZE_TEXT_BYTES];
 	char *place = torsh_identity_text(process->rank, &process->identity);
 	char *line = torsh_need_text("%s (pid %" PRIu32 "%s): ", torsh_screen_name(process),
@@ -118,7 +119,7 @@ static void print_process(const struct overview *overview, size_t i, size_t n_st
 	if (overview->n_processes > 1 && torsh_recording_has_heap(process))
 		details = torsh_screen_append(details, "heap peak %s, %s leaked",
 					      torsh_size_human(process->heap.peak_bytes, heap),
-					      torsh_size_human(leaks->bytes, leaked));
+					      torsh_size_human(leaks->bytes - kept_bytes, leaked));
 	torsh_screen_line(STYLE_PLAIN, 1, "%s%s", line, details);
 	free(line);
 	free(details);

@@ -191,6 +191,31 @@ static uint64_t words_of_frame(const struct python_heap *heap, uint64_t object,
 	return is_ended && first < n ? first : n;
 }
 
+/* Returns the number of an int of two digits of 30 bits, as addresses are; 0 if it is none. */
+static uint64_t address_in(const struct python_heap *heap, uint64_t object)
+{
+	enum { SIZE = 2, DIGITS = 3, TWO_DIGITS = 2, TWO_DIGITS_3_12 = 2 << 3, DIGIT_BITS = 30 };
+	uint64_t words[DIGITS + 1];
+
+	if (!object || object % 8 ||
+	    torsh_memory_copy(heap->types.reader, object, words, sizeof(words)) != sizeof(words) ||
+	    (words[SIZE] != TWO_DIGITS && words[SIZE] != TWO_DIGITS_3_12))
+		return 0;
+	return (words[DIGITS] >> 32) << DIGIT_BITS | (words[DIGITS] & UINT32_MAX);
+}
+
+/* Put addresses that fields have as ints in place of these. */
+static void show_addresses(const struct python_heap *heap, uint64_t *words, size_t n)
+{
+	for (size_t i = HEADER_WORDS; i < n; i++) {
+		uint64_t address = address_in(heap, words[i]);
+		uint32_t block = address ? torsh_block_index_find(heap->index, address) : NO_BLOCK;
+
+		if (block != NO_BLOCK && heap->index->blocks[block].address == address)
+			words[i] = address;
+	}
+}
+
 void torsh_python_heap_note(struct python_heap *heap, uint32_t block, uint64_t *words, size_t n)
 {
 	const struct python_type *type;
@@ -218,6 +243,8 @@ void torsh_python_heap_note(struct python_heap *heap, uint32_t block, uint64_t *
 
 		blank(words, first + words_of_frame(heap, object, words + first, n - first), n);
 	}
+	if (type->kind == PYTHON_ADDRESSES)
+		show_addresses(heap, words + first, n - first);
 	if (type->kind == PYTHON_WEAKREF && first + REFERENT_WORD < n)
 		words[first + REFERENT_WORD] = 0;
 	if (torsh_block_is_python(&heap->index->blocks[block]))

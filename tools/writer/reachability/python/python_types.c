@@ -184,6 +184,8 @@ static enum python_kind kind_of(const struct python_types *types, uint64_t *word
 		{"weakref.ReferenceType", PYTHON_WEAKREF},
 		{"weakproxy", PYTHON_WEAKREF},
 		{"weakref.ProxyType", PYTHON_WEAKREF},
+		/* of torch.multiprocessing.reductions, which frees the storage by that number */
+		{"StorageWeakRef", PYTHON_ADDRESSES},
 	};
 	enum python_kind kind =
 		is_plain(words) ? PYTHON_PLAIN : kind_of_flags((uint32_t)words[FLAGS / 8]);

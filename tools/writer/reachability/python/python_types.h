@@ -29,6 +29,7 @@ enum python_kind {
 	PYTHON_GENERATOR, /* or a coroutine */
 	PYTHON_CELL, /* of a closure's variable */
 	PYTHON_WEAKREF, /* its first field leads nowhere: it keeps nothing */
+	PYTHON_ADDRESSES, /* a field of it is an int that is the address of what it keeps */
 };
 
 struct python_type {

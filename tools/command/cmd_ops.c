@@ -232,6 +232,7 @@ static void emit_unknown(struct json_writer *json, const struct operator_unknown
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "name", unknown->name);
 	torsh_json_put_u64(json, "calls", unknown->calls);
+	torsh_json_put_text(json, "reason", unknown->reason);
 	torsh_json_end_object(json);
 }
 
@@ -439,6 +440,11 @@ static void print_unknown(const struct operators *operators)
 	if (operators->n_unknown > UNKNOWN_SHOWN)
 		printf(" and %zu more", operators->n_unknown - UNKNOWN_SHOWN);
 	putchar('\n');
+	for (size_t i = 0; i < operators->n_unknown && i < UNKNOWN_SHOWN; i++) {
+		if (operators->unknown[i].reason)
+			printf("%s: %s\n", operators->unknown[i].name,
+			       operators->unknown[i].reason);
+	}
 	if (operators->calls_without_inputs)
 		printf("of these %s calls have no recorded inputs\n",
 		       torsh_size_grouped(operators->calls_without_inputs, calls));

@@ -7,6 +7,7 @@
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 #include "tools/ops/inductor/cpp_sources.h"
+#include "tools/ops/inductor/packed_weights.h"
 #include "tools/ops/operators.h"
 
 /* The cached pairs of one process. */
@@ -26,6 +27,7 @@ struct flops_book {
 	const struct prepass *prepass;
 	struct kernel_folder *folders;
 	size_t n_folders, folders_room;
+	struct packed_weights *packed;
 	struct process_pairs *pairs;
 	size_t n_pairs, pairs_room;
 	struct flops *worth;
@@ -40,6 +42,7 @@ struct flops_book *torsh_flops_book_create(const struct recording *recording,
 
 	book->is_off = recording->without_flops;
 	book->prepass = prepass;
+	book->packed = torsh_packed_weights_create();
 	return book;
 }
 
@@ -50,6 +53,7 @@ void torsh_flops_book_destroy(struct flops_book *book)
 	for (size_t i = 0; i < book->n_folders; i++)
 		torsh_cpp_sources_destroy(book->folders[i].sources);
 	free(book->folders);
+	torsh_packed_weights_destroy(book->packed);
 	free(book->pairs);
 	free(book->worth);
 	free(book);
@@ -114,10 +118,27 @@ static struct flops compute_kernel(struct flops_book *book, const struct span *s
 /* Not if inputs were left out of the recording: a sum would be too small. */
 static struct flops compute(struct flops_book *book, const struct span *span)
 {
-	if (torsh_is_cpp_kernel(torsh_span_name(span)))
+	const char *name = torsh_span_name(span);
+	const char *text = torsh_timeline_label(span->process, span->inputs);
+	struct flops flops;
+	char *filled;
+
+	if (torsh_is_cpp_kernel(name))
 		return compute_kernel(book, span);
-	torsh_inputs_parse(&book->inputs, torsh_timeline_label(span->process, span->inputs));
-	return torsh_flops_of(torsh_span_name(span), &book->inputs);
+	if (torsh_packs_weights(name))
+		torsh_packed_weights_add(book->packed, span->process, name, text);
+	torsh_inputs_parse(&book->inputs, text);
+	flops = torsh_flops_of(name, &book->inputs);
+	filled = flops.is_packed && text
+			 ? torsh_packed_weights_fill(book->packed, span->process, name, text)
+			 : NULL;
+	if (filled) {
+		torsh_inputs_parse(&book->inputs, filled);
+		flops = torsh_flops_of(name, &book->inputs);
+		flops.is_packed = true;
+	}
+	free(filled);
+	return flops;
 }
 
 static struct flops find_worth(struct flops_book *book, const struct span *span)
@@ -134,6 +155,9 @@ static struct flops find_worth(struct flops_book *book, const struct span *span)
 		torsh_key_index_fill(&pairs->index, slot, key, (uint32_t)book->n_worth++);
 		return book->worth[book->n_worth - 1];
 	}
+	/* Others may have been packed since. */
+	if (book->worth[slot->number].is_packed)
+		book->worth[slot->number] = compute(book, span);
 	return book->worth[slot->number];
 }
 

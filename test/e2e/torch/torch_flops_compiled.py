@@ -17,6 +17,7 @@ TIMEOUT_S = 500
 FEW = ("chain", "softmax", "integers", "rows", "columns", "padded")
 MORE = ("sums", "double", "transposed", "special", "bfloat16", "embedding", "normed", "mlp", "inner")
 ONLY_FOR_SOME = "the kernel computes a part only for some elements"
+UNKNOWN_WEIGHTS = "the weights are packed, and which ones they are is not known"
 NO_CODE = "the kernel's code is not in the directory that Inductor's cache was in"
 
 
@@ -72,6 +73,20 @@ def kernels_have_the_operations_of_their_code():
 def kernels_of_more_programs_have_the_operations_of_their_code():
     printed, output = recorded("programs.py", *MORE)
     expect_equal(compare(printed, read_report("ops", output, "--limit", "0")), {}, "kernels with unknown FLOPs")
+
+
+@case
+def frozen_models_have_the_flops_of_the_counter():
+    """oneDNN has packed their weights, which have no sizes any more; what packed them had."""
+    counts, output = recorded("frozen.py")
+    report = read_report("ops", output, "--limit", "0")
+    ops = {entry["name"]: entry for entry in report["ops"]}
+    assert counts.pop("forked") and not ops["forked"]["flops"], "products of weights that can't be told apart"
+    unknown = {entry["name"]: (entry["calls"], entry["reason"]) for entry in report["ops_without_formula"] if "mkl" in entry["name"]}
+    expect_equal(unknown, {"mkldnn::_linear_pointwise": (2 * 2, UNKNOWN_WEIGHTS)}, "what has no FLOPs")
+    expect_equal({name: ops[name]["flops"] for name in counts}, counts, f"FLOPs among {sorted(ops)}")
+    used = [name for name in ops if name.startswith("mkldnn::_") and name.endswith("_pointwise")]
+    expect_equal(len(used), 3, f"operators with packed weights: {used}")
 
 
 @case

@@ -198,7 +198,7 @@ static const struct {
 	{"aten::_foreach_add_", "{float32[4],float32[2,3]};{float32[4],float32[2,3]};1", 0, 10},
 	{"aten::_foreach_addcdiv_", "{float32[4]};{float32[4]};{float32[4]};1", 0, 12},
 	{"aten::sum", "float32[6,7];-", 0, 42},
-	/* A frozen model's, with weights that have sizes: alone, added to another tensor, in place */
+	/* A frozen model's, with the weights as they were: alone, added to a tensor, in place */
 	{"mkldnn::_linear_pointwise", "float32[40,64];float32[48,64];float32[48];_;{-1};_",
 	 2 * 40 * 64 * 48, 2 * 40 * 64 * 48},
 	{"mkldnn::_linear_pointwise", "float32[40,64];_;float32[48];_;{-1};_", 2 * 40 * 64 * 48,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Two files of Inductor's code, the second one behind a NUL, and the FLOPs of their kernels: its
- * cache may hold what anybody wrote.
+ * Two files of Inductor's code, the second one behind a NUL, and the FLOPs of their kernels, as of
+ * Triton and of C++: its cache may hold what anybody wrote.
  */
 #include "tools/device/kernels/inductor.h"
 #include "tools/ops/fused_flops.h"
+#include "tools/ops/inductor/cpp_kernel.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		abort();
 	if (n_bytes)
 		memcpy(copy, bytes, n_bytes);
+	torsh_cpp_kernel_count(copy);
 	torsh_inductor_parse(&inductor, copy);
 	torsh_inductor_parse(&inductor, copy + strlen(copy) + 1);
 	torsh_inductor_sort(&inductor);

@@ -12,6 +12,7 @@
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
 #include "tools/command/ops_counters.h"
+#include "tools/command/ops_fused.h"
 #include "tools/command/reading.h"
 #include "tools/command/sort.h"
 #include "tools/ops/operators.h"
@@ -166,6 +167,7 @@ struct view {
 	size_t n; /* number of rows printed */
 	bool has_tensors;
 	struct cpu_roofline_limits roofline;
+	struct ops_fused *fused;
 };
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -232,6 +234,7 @@ static void emit_unknown(struct json_writer *json, const struct operator_unknown
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "name", unknown->name);
 	torsh_json_put_u64(json, "calls", unknown->calls);
+	torsh_json_put_text(json, "reason", unknown->reason);
 	torsh_json_end_object(json);
 }
 
@@ -272,6 +275,7 @@ static void print_json(const struct view *view)
 	for (size_t i = 0; i < operators->n_unknown; i++)
 		emit_unknown(&json, &operators->unknown[i]);
 	torsh_json_end_array(&json);
+	torsh_ops_fused_emit(&json, view->fused);
 	torsh_json_begin_lines(&json, "process_groups");
 	for (size_t i = 0; i < operators->groups.n; i++)
 		emit_group(&json, &operators->groups.items[i]);
@@ -439,6 +443,11 @@ static void print_unknown(const struct operators *operators)
 	if (operators->n_unknown > UNKNOWN_SHOWN)
 		printf(" and %zu more", operators->n_unknown - UNKNOWN_SHOWN);
 	putchar('\n');
+	for (size_t i = 0; i < operators->n_unknown && i < UNKNOWN_SHOWN; i++) {
+		if (operators->unknown[i].reason)
+			printf("%s: %s\n", operators->unknown[i].name,
+			       operators->unknown[i].reason);
+	}
 	if (operators->calls_without_inputs)
 		printf("of these %s calls have no recorded inputs\n",
 		       torsh_size_grouped(operators->calls_without_inputs, calls));
@@ -484,6 +493,7 @@ static void print_text(const struct view *view)
 	print_totals(view);
 	torsh_text_more(stdout, operators->n - view->n);
 	print_unknown(operators);
+	torsh_ops_fused_print(view->fused);
 	print_groups(&operators->groups);
 }
 
@@ -492,7 +502,8 @@ int torsh_command_ops(int argc, char **argv)
 	struct read_options options = {.without = READING_WITHOUT_HEAP};
 	struct ops_options own = {.sort = sort_keys};
 	struct reading reading;
-	struct view view = {.reading = &reading, .options = &options};
+	struct ops_fused fused;
+	struct view view = {.reading = &reading, .options = &options, .fused = &fused};
 
 	torsh_options_parse_steps(argc, argv, doc, own_options, parse_ops, &own, &options);
 	if (!own.has_merge_nested)
@@ -512,12 +523,14 @@ int torsh_command_ops(int argc, char **argv)
 		qsort(view.operators.unknown, view.operators.n_unknown,
 		      sizeof(*view.operators.unknown), compare_unknown);
 	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);
+	torsh_ops_fused_collect(&fused, &reading, &view.prepass);
 	if (options.is_json)
 		print_json(&view);
 	else if (own.shows_counters)
 		torsh_ops_counters(&view.operators, view.n, &view.prepass, &view.roofline);
 	else
 		print_text(&view);
+	torsh_ops_fused_free(&fused);
 	torsh_operators_free(&view.operators);
 	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options);

@@ -230,7 +230,8 @@ static int write_csv(struct trace *trace)
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.launch = put_launch, .activity = put_row};
-	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->recording)};
+	struct csv csv = {.trace = trace,
+			  .book = torsh_flops_book_create(trace->recording, trace->prepass)};
 	int rc;
 
 	torsh_stream_text(

@@ -103,13 +103,20 @@ static bool formula_mkl_linear(const struct inputs *inputs, uint64_t factor, str
 	return count(flops, times(times(2 * factor, torsh_input_elements(x)), dim(weight, 0)));
 }
 
-/* Weights that oneDNN packed have no sizes to read: the bias, if there is one, has the results'. */
+/*
+ * x, what is added if there are 5 inputs, weights, bias. Weights that oneDNN packed have no sizes
+ * to read: the bias, if there is one, has the results'.
+ */
 static bool formula_packed_linear(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
-	const struct input *x = tensor_at(inputs, 0, 1), *bias = tensor_at(inputs, 2, 1);
+	uint32_t i = inputs->n == 5 ? 2 : 1;
+	const struct input *x = tensor_at(inputs, 0, 1), *weight = tensor_at(inputs, i, 2);
+	const struct input *bias = tensor_at(inputs, i + 1, 1);
 
-	if (formula_linear(inputs, factor, flops))
-		return true;
+	if (x && weight)
+		return dim(weight, 1) == dim(x, x->n_dims - 1) &&
+		       count(flops,
+			     times(times(2 * factor, torsh_input_elements(x)), dim(weight, 0)));
 	return x && bias && bias->n_dims == 1 &&
 	       count(flops, times(times(2 * factor, torsh_input_elements(x)), dim(bias, 0)));
 }
@@ -262,6 +269,43 @@ static bool formula_library_convolution(const struct inputs *inputs, uint64_t fi
 	};
 
 	return convolve(tensor_at(inputs, 0, 3), tensor_at(inputs, 1, 3), &windows, false, flops);
+}
+
+/*
+ * x, weight, bias, then padding, strides and dilation; another tensor may be before or after x.
+ * Returns the index of the padding, or 0.
+ */
+static uint32_t find_padding(const struct inputs *inputs)
+{
+	uint32_t i = 3;
+	const struct input *input = torsh_inputs_get(inputs, i);
+
+	if (input && input->kind != INPUT_LIST)
+		input = torsh_inputs_get(inputs, ++i);
+	return input && input->kind == INPUT_LIST ? i : 0;
+}
+
+static bool formula_pointwise_convolution(const struct inputs *inputs, uint64_t x,
+					  struct flops *flops)
+{
+	uint32_t padding = find_padding(inputs);
+	const struct windows windows = {
+		.padding = torsh_inputs_get(inputs, padding),
+		.stride = torsh_inputs_get(inputs, padding + 1),
+		.dilation = torsh_inputs_get(inputs, padding + 2),
+	};
+
+	return padding && convolve(tensor_at(inputs, (uint32_t)x, 3),
+				   tensor_at(inputs, padding - 2, 3), &windows, false, flops);
+}
+
+static bool formula_pointwise_transposed(const struct inputs *inputs, uint64_t x,
+					 struct flops *flops)
+{
+	uint32_t padding = find_padding(inputs);
+
+	return padding && convolve(tensor_at(inputs, (uint32_t)x, 3),
+				   tensor_at(inputs, padding - 2, 3), NULL, true, flops);
 }
 
 /* input, weight, kernel size, bias, stride, padding */
@@ -527,6 +571,13 @@ static bool count_template(const char *name, struct flops *flops)
 	return count(flops, times(times(2, m), times(n, k)));
 }
 
+static bool uses_packed_weights(const struct row *row)
+{
+	return row->formula == formula_packed_linear ||
+	       row->formula == formula_pointwise_convolution ||
+	       row->formula == formula_pointwise_transposed;
+}
+
 struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 {
 	static const char *const spaces[] = {"aten::", "mkldnn::", "mkl::", "prims::"};
@@ -559,6 +610,10 @@ struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 		flops.counter = 0;
 	if (flops.status != FLOPS_COUNTED)
 		flops.all = 0;
+	if (flops.status == FLOPS_NO_FORMULA && uses_packed_weights(row)) {
+		flops.is_packed = true;
+		flops.reason = "the weights are packed, and which ones they are is not known";
+	}
 	flops.is_elsewhere = is_elsewhere(inputs);
 	return flops;
 }

@@ -31,6 +31,8 @@ struct flops {
 	uint64_t counter;
 	uint64_t all;
 	bool is_elsewhere; /* a tensor is on a device */
+	bool is_packed; /* its weights were packed, and lack their sizes */
+	const char *reason; /* FLOPS_NO_FORMULA: why; NULL: there is none for the operator */
 };
 
 /* Compute the FLOPs. name: "aten::mm". inputs: those of this call. Sums saturate at UINT64_MAX. */

@@ -6,6 +6,8 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
+#include "tools/ops/inductor/cpp_sources.h"
+#include "tools/ops/inductor/packed_weights.h"
 #include "tools/ops/operators.h"
 
 /* The cached pairs of one process. */
@@ -14,8 +16,18 @@ struct process_pairs {
 	struct key_index index; /* by both labels: index of the cached FLOPs */
 };
 
+/* The C++ kernels in a directory of Inductor's cache. */
+struct kernel_folder {
+	const char *path;
+	struct cpp_sources *sources;
+};
+
 struct flops_book {
 	bool is_off;
+	const struct prepass *prepass;
+	struct kernel_folder *folders;
+	size_t n_folders, folders_room;
+	struct packed_weights *packed;
 	struct process_pairs *pairs;
 	size_t n_pairs, pairs_room;
 	struct flops *worth;
@@ -23,11 +35,14 @@ struct flops_book {
 	struct inputs inputs;
 };
 
-struct flops_book *torsh_flops_book_create(const struct recording *recording)
+struct flops_book *torsh_flops_book_create(const struct recording *recording,
+					   const struct prepass *prepass)
 {
 	struct flops_book *book = torsh_need(calloc(1, sizeof(*book)));
 
 	book->is_off = recording->without_flops;
+	book->prepass = prepass;
+	book->packed = torsh_packed_weights_create();
 	return book;
 }
 
@@ -35,6 +50,10 @@ void torsh_flops_book_destroy(struct flops_book *book)
 {
 	for (size_t i = 0; i < book->n_pairs; i++)
 		torsh_key_index_destroy(&book->pairs[i].index);
+	for (size_t i = 0; i < book->n_folders; i++)
+		torsh_cpp_sources_destroy(book->folders[i].sources);
+	free(book->folders);
+	torsh_packed_weights_destroy(book->packed);
 	free(book->pairs);
 	free(book->worth);
 	free(book);
@@ -57,11 +76,69 @@ static struct process_pairs *find_pairs(struct flops_book *book,
 	return pairs;
 }
 
+/* Returns the C++ kernels in the process's cache of Inductor; NULL: the directory is not known. */
+static const struct cpp_sources *find_sources(struct flops_book *book,
+					      const struct recorded_process *process)
+{
+	const char *path = torsh_process_attributes_find(
+		&torsh_prepass_of(book->prepass, process)->facts, "inductor_cache");
+	struct kernel_folder *folder;
+
+	if (!path)
+		return NULL;
+	for (size_t i = 0; i < book->n_folders; i++) {
+		if (strcmp(book->folders[i].path, path) == 0)
+			return book->folders[i].sources;
+	}
+	book->folders = torsh_array_reserve(book->folders, book->n_folders, &book->folders_room,
+					    sizeof(*book->folders));
+	folder = &book->folders[book->n_folders++];
+	*folder = (struct kernel_folder){path, torsh_cpp_sources_read(path)};
+	return folder->sources;
+}
+
+/* A kernel that Inductor generated for the CPU: its source says what a call computes. */
+static struct flops compute_kernel(struct flops_book *book, const struct span *span)
+{
+	const struct cpp_sources *sources = find_sources(book, span->process);
+	struct cpp_kernel kernel = {.reason = "the directory of Inductor's cache was not recorded"};
+	struct flops flops = {.status = FLOPS_NO_FORMULA};
+
+	if (sources)
+		kernel = torsh_cpp_sources_find(sources, span->process, torsh_span_name(span));
+	flops.reason = kernel.reason ? kernel.reason : kernel.counter_reason;
+	if (!flops.reason) {
+		flops.status = FLOPS_COUNTED;
+		flops.counter = kernel.counter;
+		flops.all = kernel.all;
+	}
+	return flops;
+}
+
 /* Not if inputs were left out of the recording: a sum would be too small. */
 static struct flops compute(struct flops_book *book, const struct span *span)
 {
-	torsh_inputs_parse(&book->inputs, torsh_timeline_label(span->process, span->inputs));
-	return torsh_flops_of(torsh_span_name(span), &book->inputs);
+	const char *name = torsh_span_name(span);
+	const char *text = torsh_timeline_label(span->process, span->inputs);
+	struct flops flops;
+	char *filled;
+
+	if (torsh_is_cpp_kernel(name))
+		return compute_kernel(book, span);
+	if (torsh_packs_weights(name))
+		torsh_packed_weights_add(book->packed, span->process, name, text);
+	torsh_inputs_parse(&book->inputs, text);
+	flops = torsh_flops_of(name, &book->inputs);
+	filled = flops.is_packed && text
+			 ? torsh_packed_weights_fill(book->packed, span->process, name, text)
+			 : NULL;
+	if (filled) {
+		torsh_inputs_parse(&book->inputs, filled);
+		flops = torsh_flops_of(name, &book->inputs);
+		flops.is_packed = true;
+	}
+	free(filled);
+	return flops;
 }
 
 static struct flops find_worth(struct flops_book *book, const struct span *span)
@@ -78,6 +155,9 @@ static struct flops find_worth(struct flops_book *book, const struct span *span)
 		torsh_key_index_fill(&pairs->index, slot, key, (uint32_t)book->n_worth++);
 		return book->worth[book->n_worth - 1];
 	}
+	/* Others may have been packed since. */
+	if (book->worth[slot->number].is_packed)
+		book->worth[slot->number] = compute(book, span);
 	return book->worth[slot->number];
 }
 

@@ -196,8 +196,9 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 						    .launch = see_launch,
 						    .sample = see_counts};
 	static const struct device_visitor devices = {.activity = add_row};
-	struct adder adder = {
-		.totals = totals, .prepass = prepass, .book = torsh_flops_book_create(recording)};
+	struct adder adder = {.totals = totals,
+			      .prepass = prepass,
+			      .book = torsh_flops_book_create(recording, prepass)};
 	int rc;
 
 	*totals = (struct module_totals){0};

@@ -177,7 +177,7 @@ static size_t place_of(struct collector *collector, struct process_keys *keys,
 }
 
 static void count_unknown(struct collector *collector, struct process_keys *keys,
-			  const struct span *span)
+			  const struct span *span, const char *reason)
 {
 	struct operators *operators = collector->operators;
 	uint64_t key = (uint64_t)span->name + 1;
@@ -194,8 +194,8 @@ static void count_unknown(struct collector *collector, struct process_keys *keys
 		operators->unknown =
 			torsh_array_reserve(operators->unknown, operators->n_unknown,
 					    &operators->unknown_room, sizeof(*operators->unknown));
-		operators->unknown[operators->n_unknown++].name =
-			torsh_need(strdup(torsh_span_name(span)));
+		operators->unknown[operators->n_unknown++] = (struct operator_unknown){
+			.name = torsh_need(strdup(torsh_span_name(span))), .reason = reason};
 	}
 	operators->unknown[item].calls++;
 }
@@ -347,7 +347,7 @@ static void see_end(void *context, struct span *span)
 	}
 	keys = find_keys(collector, span->process);
 	if (own.status == FLOPS_NO_FORMULA && collector->operators->has_flops) {
-		count_unknown(collector, keys, span);
+		count_unknown(collector, keys, span, own.reason);
 		collector->operators->calls_without_inputs += !span->inputs;
 	}
 	merge_nested(collector, span, &own);
@@ -477,7 +477,7 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 
 	*operators =
 		(struct operators){.group = request->group, .has_flops = !recording->without_flops};
-	collector.book = torsh_flops_book_create(recording);
+	collector.book = torsh_flops_book_create(recording, prepass);
 	collector.keys = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.keys));
 	for (size_t i = 0; i < n_processes; i++) {
 		collector.keys[i].process = processes[i];

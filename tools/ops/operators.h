@@ -59,6 +59,7 @@ struct operator_total {
 struct operator_unknown {
 	char *name;
 	uint64_t calls;
+	const char *reason; /* of its first call; NULL: there is no formula */
 };
 
 struct operators {
@@ -104,8 +105,9 @@ void torsh_operators_free(struct operators *operators);
  */
 struct flops_book;
 
-/* Create a cache of FLOPs by name and inputs. The recording must outlive it. */
-struct flops_book *torsh_flops_book_create(const struct recording *recording);
+/* Create a cache of FLOPs by name and inputs. The recording and the pre-pass must outlive it. */
+struct flops_book *torsh_flops_book_create(const struct recording *recording,
+					   const struct prepass *prepass);
 
 /* Free the cache. */
 void torsh_flops_book_destroy(struct flops_book *book);

@@ -190,7 +190,8 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct recordin
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor rows = {.activity = see_activity};
 	const struct prepass_process *of = torsh_prepass_of(prepass, process);
-	struct adder adder = {.steps = &of->steps, .book = torsh_flops_book_create(recording)};
+	struct adder adder = {.steps = &of->steps,
+			      .book = torsh_flops_book_create(recording, prepass)};
 	struct phase_step *spent = torsh_need_items(NULL, 0, of->steps.n, sizeof(*spent));
 	int rc;
 

@@ -101,12 +101,24 @@ def trained(name):
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-3000:]}\n")
     kernels = fused_kernels(output)
     cache.rename(cache.with_name("gone"))
-    without = fused_kernels(output)
+    without, unread = fused_kernels(output), read_report("ops", output)["fused_kernels"]
     cache.with_name("gone").rename(cache)
     expect_equal(len(without), len(kernels), "kernels without the cache")
+    expect_equal({(kernel["flops"], kernel["reason"][:len(NO_CODE)]) for kernel in unread}, {(None, NO_CODE)}, "FLOPs in ops without it")
     for kernel in without:
         assert kernel["fused_flops"] is None and kernel["fused_flops_reason"].startswith(NO_CODE), kernel
-    return int(result.stdout), read_report("ops", output)["flops"], kernels
+    report = read_report("ops", output)
+    expect_equal(flops_by_name(report["fused_kernels"], "name", "flops"), flops_by_name(kernels, "kernel_name", "fused_flops"),
+                 "FLOPs of kernels in ops")
+    assert f"in {sum(kernel['calls'] for kernel in report['fused_kernels'])} launches, not in the FLOPs" in torsh("ops", output), "text"
+    return int(result.stdout), report["flops"], kernels
+
+
+def flops_by_name(kernels, name, flops):
+    of_kernels = {}
+    for kernel in kernels:
+        of_kernels[kernel[name]] = of_kernels.get(kernel[name], 0) + kernel[flops]
+    return of_kernels
 
 
 def fused_kernels(output):
@@ -123,9 +135,7 @@ def fused_kernels(output):
 def check(name, fused_of_training):
     counted, of_operators, kernels = trained(name)
     expect_equal({kernel["fused_flops_reason"] for kernel in kernels}, {None}, "reasons")
-    of_kernels = {}
-    for kernel in kernels:
-        of_kernels[kernel["kernel_name"]] = of_kernels.get(kernel["kernel_name"], 0) + kernel["fused_flops"]
+    of_kernels = flops_by_name(kernels, "kernel_name", "fused_flops")
     expect_equal(sum(of_kernels.values()), 2 * fused_of_training, f"FLOPs of {of_kernels}")
     expect_equal(of_operators + sum(of_kernels.values()), TRAININGS * counted, "FLOPs of operators and kernels")
 

@@ -198,6 +198,27 @@ static const struct {
 	{"aten::_foreach_add_", "{float32[4],float32[2,3]};{float32[4],float32[2,3]};1", 0, 10},
 	{"aten::_foreach_addcdiv_", "{float32[4]};{float32[4]};{float32[4]};1", 0, 12},
 	{"aten::sum", "float32[6,7];-", 0, 42},
+	/* A frozen model's, with the weights as they were: alone, added to a tensor, in place */
+	{"mkldnn::_linear_pointwise", "float32[40,64];float32[48,64];float32[48];_;{-1};_",
+	 2 * 40 * 64 * 48, 2 * 40 * 64 * 48},
+	{"mkldnn::_linear_pointwise", "float32[40,64];_;float32[48];_;{-1};_", 2 * 40 * 64 * 48,
+	 2 * 40 * 64 * 48},
+	{"mkldnn::_linear_pointwise", "float32[40,64];float32[40,64];_;float32[64];_",
+	 2 * 40 * 64 * 64, 2 * 40 * 64 * 64},
+	{"mkldnn::_convolution_pointwise",
+	 "float32[2,3,8,8];float32[5,3,3,3];float32[5];{1,1};{2,2};{1,1};1;_;{-};_",
+	 2 * 2 * 4 * 4 * 5 * 3 * 9, 2 * 2 * 4 * 4 * 5 * 3 * 9},
+	{"mkldnn::_convolution_pointwise",
+	 "float32[2,3,8,8];float32[2,5,4,4];float32[5,3,3,3];-;{1,1};{2,2};{1,1};1;_;1.0;-;{-};"
+	 "-",
+	 2 * 2 * 4 * 4 * 5 * 3 * 9, 2 * 2 * 4 * 4 * 5 * 3 * 9},
+	{"mkldnn::_convolution_pointwise_",
+	 "float32[2,5,4,4];float32[2,3,8,8];float32[5,3,3,3];-;{1,1};{2,2};{1,1};1;_;1.0;-;{-};"
+	 "-",
+	 2 * 2 * 4 * 4 * 5 * 3 * 9, 2 * 2 * 4 * 4 * 5 * 3 * 9},
+	{"mkldnn::_convolution_transpose_pointwise",
+	 "float32[2,3,4,4];float32[3,5,3,3];-;{0,0};{0,0};{2,2};{1,1};1;_;{-};_",
+	 2 * 2 * 4 * 4 * 3 * 5 * 9, 2 * 2 * 4 * 4 * 3 * 5 * 9},
 	{"aten::native_layer_norm", "float32[6,7];{7};float32[7];float32[7];1e-05", 0, 336},
 	{"aten::_softmax", "float32[6,7];-1;false", 0, 210},
 	{"aten::mv", "float32[6,7];float32[7]", 0, 84},
@@ -246,6 +267,11 @@ static void unknown_flops_are_not_0(void **state)
 			 FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::mm", "_;_"), FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::mm", "_;float32[4,4]"), FLOPS_NO_FORMULA);
+	assert_int_equal(status_of("mkldnn::_convolution_pointwise",
+				   "float32[2,3,8,8];_;float32[5];{1,1};{2,2};{1,1};1;_;{-};_"),
+			 FLOPS_NO_FORMULA);
+	assert_int_equal(status_of("mkldnn::_linear_pointwise", "float32[40,64];_;-;_;{-1};_"),
+			 FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::view", "float32[4,4];{16}"), FLOPS_NONE);
 	assert_int_equal(status_of("aten::copy_", ""), FLOPS_NONE);
 	assert_int_equal(status_of("detach", ""), FLOPS_NONE);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/analysis/compiled/fused_kernels.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/device/kernels/occupancy.h"
 #include "tools/export/profile/profile.h"
-#include "tools/ops/fused_flops.h"
 #include "tools/symbols/frame_text.h"
 
 #define PATH_OPERATORS_MAX 64u
@@ -260,22 +260,6 @@ struct fused_kernel {
 	struct fused_flops flops;
 };
 
-static struct fused_flops count_fused(const struct inductor_kernel *kernel)
-{
-	struct fused_flops flops = {
-		.reason = "Inductor's cache has the operators of the kernel but no graph"};
-
-	for (size_t i = 0; i < kernel->n_comments; i++) {
-		struct fused_flops other = torsh_fused_flops_of(kernel->name, kernel->comments[i]);
-
-		if (i && !flops.reason && !other.reason && flops.n != other.n)
-			other.reason = "Inductor's cache has several kernels of this name";
-		if (!i || (other.reason && !flops.reason))
-			flops = other;
-	}
-	return flops;
-}
-
 /* Returns the FLOPs of a kernel, computed at its first launch. */
 static struct fused_flops find_fused(struct profile_json *profile,
 				     const struct inductor_kernel *kernel)
@@ -289,7 +273,7 @@ static struct fused_flops find_fused(struct profile_json *profile,
 	profile->fused = torsh_array_reserve(profile->fused, profile->n_fused, &profile->fused_room,
 					     sizeof(*profile->fused));
 	found = &profile->fused[profile->n_fused++];
-	*found = (struct fused_kernel){kernel, count_fused(kernel)};
+	*found = (struct fused_kernel){kernel, torsh_fused_kernel_flops(kernel)};
 	return found->flops;
 }
 
@@ -297,16 +281,14 @@ static struct fused_flops find_fused(struct profile_json *profile,
 static void put_fused(struct profile_json *profile, const struct profile_work *work)
 {
 	const char *name = torsh_timeline_label(work->process, work->record.name);
-	bool is_generated = name && !strncmp(name, "triton_", 7);
+	bool is_generated = torsh_is_fused_kernel(name);
 	struct fused_flops flops = {.reason = NULL};
 
 	if (is_generated && profile->trace->recording->without_flops)
 		flops.reason = "FLOPs were turned off when the recording was made";
-	else if (is_generated && !work->by.fused)
-		flops.reason = "the kernel's code is not in the directory that Inductor's cache "
-			       "was in, or there are different ones of this name";
 	else if (is_generated)
-		flops = find_fused(profile, work->by.fused);
+		flops = work->by.fused ? find_fused(profile, work->by.fused)
+				       : torsh_fused_kernel_flops(NULL);
 	torsh_json_put_known(&profile->json, "fused_flops", is_generated && !flops.reason, flops.n);
 	torsh_json_put_text(&profile->json, "fused_flops_reason", flops.reason);
 }

@@ -298,7 +298,8 @@ static void forget_processes(struct sqlite *sqlite)
 
 static int write_sqlite(struct trace *trace)
 {
-	struct sqlite sqlite = {.trace = trace, .book = torsh_flops_book_create(trace->recording)};
+	struct sqlite sqlite = {.trace = trace,
+				.book = torsh_flops_book_create(trace->recording, trace->prepass)};
 	struct private_file place;
 	char *temporary;
 	int rc = torsh_private_create(&place, trace->path), closed;

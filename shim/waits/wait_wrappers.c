@@ -102,29 +102,48 @@ static void look_for_posts(struct wait_hook *hook, void *semaphore)
 #undef WAIT
 #undef TRIED
 
+/* Names without pointers to them, which would be a relocation each. */
 static const struct {
-	const char *name, *trial;
-	void *wrapper;
-	size_t next_at, trial_at;
-} functions[N_WAITS_FUNCTIONS] = {
-#define WAIT(result, name_, ...)                            \
-	[WAITS_##name_] = {.name = #name_,                  \
-			   .wrapper = (void *)wrap_##name_, \
-			   .next_at = offsetof(__typeof__(next), name_)},
-#define TRIED(name_, trial_, ...)                                        \
-	[WAITS_##name_] = {.name = #name_,                               \
-			   .trial = #trial_,                             \
-			   .wrapper = (void *)wrap_##name_,              \
-			   .next_at = offsetof(__typeof__(next), name_), \
-			   .trial_at = offsetof(__typeof__(next), trial_)},
-#define WAKE(name_, whom)                                   \
-	[WAITS_##name_] = {.name = #name_,                  \
-			   .wrapper = (void *)wrap_##name_, \
-			   .next_at = offsetof(__typeof__(next), name_)},
+#define WAIT(result, name, ...) char name[sizeof(#name)];
+#define TRIED(name, trial, ...) char name[sizeof(#name)], trial_of_##name[sizeof(#trial)];
+#define WAKE(name, whom) char name[sizeof(#name)];
+#include "shim/waits/wait_calls.def"
+#undef WAIT
+#undef TRIED
+} names = {
+#define WAIT(result, name, ...) #name,
+#define TRIED(name, trial, ...) #name, #trial,
+#define WAKE(name, whom) #name,
 #include "shim/waits/wait_calls.def"
 #undef WAIT
 #undef TRIED
 };
+
+/* Places in names and in next; without a trial both of that are 0. */
+static const struct {
+	void *wrapper;
+	uint16_t name_at, trial_name_at, next_at, trial_at;
+} functions[N_WAITS_FUNCTIONS] = {
+#define WAIT(result, name, ...)                                         \
+	[WAITS_##name] = {.wrapper = (void *)wrap_##name,               \
+			  .name_at = offsetof(__typeof__(names), name), \
+			  .next_at = offsetof(__typeof__(next), name)},
+#define TRIED(name, trial, ...)                                                          \
+	[WAITS_##name] = {.wrapper = (void *)wrap_##name,                                \
+			  .name_at = offsetof(__typeof__(names), name),                  \
+			  .trial_name_at = offsetof(__typeof__(names), trial_of_##name), \
+			  .next_at = offsetof(__typeof__(next), name),                   \
+			  .trial_at = offsetof(__typeof__(next), trial)},
+#define WAKE(name, whom) WAIT(int, name)
+#include "shim/waits/wait_calls.def"
+#undef WAIT
+#undef TRIED
+};
+
+static const char *name_of(int i)
+{
+	return (const char *)&names + functions[i].name_at;
+}
 
 static void **next_place(int i)
 {
@@ -165,10 +184,10 @@ static void *find(const char *name)
 /* Without what the program defines itself: references bind to that. */
 static bool find_next(int i)
 {
-	void *found = find(functions[i].name), *trial;
+	void *found = find(name_of(i)), *trial;
 
-	if (found && functions[i].trial) {
-		trial = find(functions[i].trial);
+	if (found && functions[i].trial_at) {
+		trial = find((const char *)&names + functions[i].trial_name_at);
 		/* A tool that defines only one of them is not bypassed. */
 		if (!trial || torsh_objects_of(trial) != torsh_objects_of(found))
 			return false;
@@ -201,7 +220,7 @@ void torsh_waits_find(void)
 
 	memcpy(&next_getvalue, &getvalue, sizeof(getvalue));
 	for (int i = 0; i < N_WAITS_FUNCTIONS; i++) {
-		uint32_t at = hash_of(functions[i].name);
+		uint32_t at = hash_of(name_of(i));
 
 		if (!find_next(i))
 			continue;
@@ -214,7 +233,7 @@ void torsh_waits_find(void)
 int torsh_waits_number(const char *name)
 {
 	for (uint32_t at = hash_of(name); by_name[at % NAMES]; at++)
-		if (!strcmp(name, functions[by_name[at % NAMES] - 1].name))
+		if (!strcmp(name, name_of(by_name[at % NAMES] - 1)))
 			return by_name[at % NAMES] - 1;
 	return -1;
 }

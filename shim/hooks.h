@@ -274,11 +274,26 @@ struct wait_hook {
 	bool is_free; /* set after the begin: the call may find what it waits for */
 	uint32_t wake; /* where who ends the wait leaves its record; 0: nowhere */
 	uint64_t object, begin_ns; /* CLOCK_MONOTONIC */
+	uint64_t awaited; /* the object, or a file behind a descriptor */
 	struct wait_entry *entry; /* of the thread; NULL: none */
 };
 
 /* A function in which a thread may wait for the object is about to be called. */
 void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object);
+
+/*
+ * Whether it is likely that a read or a poll waits: the thread's last one of the same descriptor
+ * did, for a millisecond. Only then system calls find out for what. True once after each such wait.
+ */
+bool torsh_wait_is_likely(struct wait_hook *hook);
+
+/*
+ * It waits for a file that other threads may make readable: by this name, of WAKE_FILE and bits
+ * below, these know it. torsh_wait_n_files: how many threads do so, at least.
+ */
+#define WAKE_FILE (UINT64_C(1) << 47) /* no address of a program has it, but with 48 bits */
+extern _Atomic uint32_t torsh_wait_n_files;
+void torsh_wait_awaits(struct wait_hook *hook, uint64_t file);
 
 /* It returned this. A call that is left by an exception or a jump is not reported. */
 void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame);

@@ -24,6 +24,7 @@
 #include "shim/waits/wait_calls.h"
 
 #define WAIT_MIN_NS UINT64_C(50000)
+#define LIKELY_MIN_NS UINT64_C(1000000) /* after such a read or poll the next one may wait, too */
 #define ATTRIBUTE "waits"
 #define ATTRIBUTE_VALUE "recorded"
 /* Between two pieces of a wait for Python's lock: after more the thread has got the lock. */
@@ -35,7 +36,9 @@ struct wait_entry {
 	_Atomic int tid; /* 0: no thread had the slot yet */
 	_Atomic uint32_t kind; /* of the wait in progress, and 1; 0: none */
 	_Atomic uint32_t wake; /* of that: struct wait_hook's; 0: none, or it was left */
-	_Atomic uint64_t begin_ns, object; /* of that */
+	_Atomic uint64_t begin_ns, object, awaited; /* of that */
+	/* The object, and 1, of the last read and the last poll, if it waited; 0: it didn't. */
+	_Atomic uint64_t waited[2];
 	/* The thread requested Python's lock, and last gave up for a moment; 0: neither. */
 	_Atomic uint64_t gil_begin_ns, gil_end_ns;
 	_Atomic uint64_t sent_ns; /* when counts were last sent */
@@ -97,19 +100,24 @@ void torsh_wait_wakes(uint64_t object, enum wake_whom whom)
 		leave_record(slots, object, whom);
 }
 
+_Atomic uint32_t torsh_wait_n_files;
+
 static bool has_waker(uint32_t kind)
 {
 	return kind == THREAD_WAIT_SEMAPHORE || kind == THREAD_WAIT_CONDITION ||
-	       kind == THREAD_WAIT_MUTEX || kind == THREAD_WAIT_RWLOCK || kind == THREAD_WAIT_GIL;
+	       kind == THREAD_WAIT_MUTEX || kind == THREAD_WAIT_RWLOCK ||
+	       kind == THREAD_WAIT_BARRIER || kind == THREAD_WAIT_GIL;
 }
 
-static void leave_slot(struct wait_entry *entry, uint64_t object)
+static void leave_slot(struct wait_entry *entry, uint64_t awaited)
 {
 	uint32_t wake = atomic_exchange_explicit(&entry->wake, 0, memory_order_relaxed);
 
-	if (wake)
-		torsh_wakes_leave(atomic_load_explicit(&wake_slots, memory_order_acquire), wake,
-				  object);
+	if (!wake)
+		return;
+	torsh_wakes_leave(atomic_load_explicit(&wake_slots, memory_order_acquire), wake, awaited);
+	if (awaited & WAKE_FILE)
+		atomic_fetch_sub(&torsh_wait_n_files, 1);
 }
 
 /*
@@ -119,19 +127,17 @@ static void leave_slot(struct wait_entry *entry, uint64_t object)
 static void leave_last_slot(struct wait_entry *entry)
 {
 	if (atomic_load_explicit(&entry->wake, memory_order_relaxed))
-		leave_slot(entry, atomic_load_explicit(&entry->object, memory_order_relaxed));
+		leave_slot(entry, atomic_load_explicit(&entry->awaited, memory_order_relaxed));
 }
 
 static void enter_slot(struct wait_hook *hook)
 {
-	struct wake_slot *slots;
+	struct wake_slot *slots = torsh_sys_own_once(&wake_slots, WAKE_SLOTS * sizeof(*slots));
 
-	if (!has_waker(hook->kind))
-		return;
-	slots = torsh_sys_own_once(&wake_slots, WAKE_SLOTS * sizeof(*slots));
 	if (!slots)
 		return;
-	hook->wake = torsh_wakes_enter(slots, hook->object);
+	hook->wake = torsh_wakes_enter(slots, hook->awaited);
+	atomic_store_explicit(&hook->entry->awaited, hook->awaited, memory_order_relaxed);
 	atomic_store_explicit(&hook->entry->wake, hook->wake, memory_order_relaxed);
 }
 
@@ -146,10 +152,11 @@ static struct wake take_wake(const struct wait_hook *hook, long returned, uint64
 	/* What came while the slot was left isn't known. */
 	if (atomic_load_explicit(&hook->entry->wake, memory_order_relaxed) != hook->wake)
 		return wake;
-	if (!returned && !hook->is_free)
-		wake = torsh_wakes_take(slots, hook->wake, hook->object,
+	/* What became readable may be a number of bytes. */
+	if ((hook->awaited != hook->object ? returned >= 0 : !returned) && !hook->is_free)
+		wake = torsh_wakes_take(slots, hook->wake, hook->awaited,
 					hook->kind == THREAD_WAIT_MUTEX, hook->begin_ns, now_ns);
-	leave_slot(hook->entry, hook->object);
+	leave_slot(hook->entry, hook->awaited);
 	return wake;
 }
 
@@ -259,7 +266,7 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
 	hook->kind = kind;
 	hook->wake = 0;
 	hook->is_free = false;
-	hook->object = object;
+	hook->object = hook->awaited = object;
 	hook->entry = entry;
 	/* The agent's own call, or that of a signal handler within a hook: its hook is not ours. */
 	hook->is_inner = !entry && atomic_load_explicit(&torsh_producer_self->state,
@@ -271,12 +278,34 @@ void torsh_wait_begins(struct wait_hook *hook, uint32_t kind, uint64_t object)
 		settle_gil(entry);
 	if (entry) {
 		leave_last_slot(entry);
-		enter_slot(hook);
+		if (has_waker(hook->kind))
+			enter_slot(hook);
 		atomic_store_explicit(&entry->begin_ns, hook->begin_ns, memory_order_relaxed);
 		atomic_store_explicit(&entry->object, object, memory_order_relaxed);
 		atomic_store_explicit(&entry->kind, hook->kind + 1, memory_order_relaxed);
 	}
 	errno = saved;
+}
+
+bool torsh_wait_is_likely(struct wait_hook *hook)
+{
+	_Atomic uint64_t *waited;
+
+	if (!hook->entry)
+		return false;
+	waited = &hook->entry->waited[hook->kind == THREAD_WAIT_POLL];
+	if (atomic_load_explicit(waited, memory_order_relaxed) != hook->object + 1)
+		return false;
+	atomic_store_explicit(waited, 0, memory_order_relaxed);
+	return true;
+}
+
+void torsh_wait_awaits(struct wait_hook *hook, uint64_t file)
+{
+	hook->awaited = file;
+	enter_slot(hook);
+	if (hook->wake)
+		atomic_fetch_add(&torsh_wait_n_files, 1);
 }
 
 /*
@@ -366,6 +395,10 @@ void torsh_wait_ends(struct wait_hook *hook, long returned, const void *frame)
 	is_short = ns < WAIT_MIN_NS;
 	if (is_short && entry)
 		count_wait(hook, ns);
+	if (ns >= LIKELY_MIN_NS && entry &&
+	    (hook->kind == THREAD_WAIT_READ || hook->kind == THREAD_WAIT_POLL))
+		atomic_store_explicit(&entry->waited[hook->kind == THREAD_WAIT_POLL],
+				      hook->object + 1, memory_order_relaxed);
 	if (!is_short || !entry ||
 	    now_ns - atomic_load_explicit(&entry->sent_ns, memory_order_relaxed) > SEND_EVERY_NS) {
 		producer = torsh_producer_enter();

@@ -168,6 +168,7 @@ struct view {
 	bool has_tensors;
 	struct cpu_roofline_limits roofline;
 	struct ops_fused *fused;
+	struct traffic_report traffic;
 };
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -282,7 +283,8 @@ static void print_json(const struct view *view)
 	torsh_json_end_array(&json);
 	torsh_cpu_counters_emit_reason(&json, &view->prepass);
 	torsh_cpu_counters_emit_threads(&json, &view->prepass);
-	torsh_cpu_roofline_emit_limits(&json, &view->roofline);
+	torsh_cpu_roofline_emit_limits(&json, &view->roofline, &view->traffic);
+	torsh_traffic_report_emit(&json, &view->traffic);
 	torsh_json_put_u64(&json, "calls_without_inputs", operators->calls_without_inputs);
 	torsh_json_put_u64(&json, "cut_calls", view->prepass.counts.n_cut);
 	torsh_json_put_u64(&json, "too_deep_calls", view->prepass.counts.n_too_deep);
@@ -517,6 +519,8 @@ int torsh_command_ops(int argc, char **argv)
 	torsh_operators_collect(&view.operators, &own.request, reading.recording, reading.processes,
 				reading.n_processes, &view.prepass);
 	torsh_cpu_roofline_limits(&view.roofline, &view.prepass, &view.operators, own.cpu_peak);
+	torsh_traffic_report_make(&view.traffic, reading.recording, reading.processes,
+				  reading.n_processes);
 	torsh_sort_rows(view.operators.items, view.operators.n, sizeof(*view.operators.items),
 			own.sort, compare_names);
 	if (view.operators.n_unknown)
@@ -527,7 +531,8 @@ int torsh_command_ops(int argc, char **argv)
 	if (options.is_json)
 		print_json(&view);
 	else if (own.shows_counters)
-		torsh_ops_counters(&view.operators, view.n, &view.prepass, &view.roofline);
+		torsh_ops_counters(&view.operators, view.n, &view.prepass, &view.roofline,
+				   &view.traffic);
 	else
 		print_text(&view);
 	torsh_ops_fused_free(&fused);

@@ -164,8 +164,19 @@ static void print_threads(const struct prepass *prepass, bool is_hardware)
 	torsh_text_more(stdout, n > THREADS_SHOWN ? n - THREADS_SHOWN : 0);
 }
 
+static void print_traffic(const struct traffic_report *traffic)
+{
+	char text[TRAFFIC_TEXT_BYTES];
+
+	if (torsh_traffic_report_text(traffic, text))
+		printf("memory: %s\n", text);
+	if (*traffic->reason)
+		printf("%s\n", traffic->reason);
+}
+
 void torsh_ops_counters(const struct operators *operators, size_t n, const struct prepass *prepass,
-			const struct cpu_roofline_limits *limits)
+			const struct cpu_roofline_limits *limits,
+			const struct traffic_report *traffic)
 {
 	char text[CPU_COUNTERS_TEXT_BYTES];
 	const char *reason = torsh_cpu_counters_why(prepass, text);
@@ -177,6 +188,7 @@ void torsh_ops_counters(const struct operators *operators, size_t n, const struc
 		is_known = is_known || prepass->items[i].counts.is_known;
 	if (!is_known)
 		return;
+	print_traffic(traffic);
 	if (is_hardware) {
 		puts("misses are per 1,000 instructions in user space; all is without what is inside,");
 		puts("but FLOPs per cycle, and GB/s: an estimate by misses of the last cache");

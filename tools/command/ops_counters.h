@@ -5,8 +5,9 @@
 
 #include "tools/report/counters/cpu_roofline.h"
 
-/* Print the first n operators, and threads. */
+/* Print the first n operators, threads, and what the machine's memory moved. */
 void torsh_ops_counters(const struct operators *operators, size_t n, const struct prepass *prepass,
-			const struct cpu_roofline_limits *limits);
+			const struct cpu_roofline_limits *limits,
+			const struct traffic_report *traffic);
 
 #endif

@@ -9,11 +9,12 @@
 #include "tools/base/die.h"
 #include "tools/recording/timeline.h"
 
-/* Others end by a device, a clock or another process. */
+/* Others end by a device, a clock or another process; those of the second kind often do. */
 #define KINDS_WITH_WAKERS                                                           \
 	(UINT32_C(1) << THREAD_WAIT_MUTEX | UINT32_C(1) << THREAD_WAIT_CONDITION |  \
 	 UINT32_C(1) << THREAD_WAIT_SEMAPHORE | UINT32_C(1) << THREAD_WAIT_RWLOCK | \
-	 UINT32_C(1) << THREAD_WAIT_GIL)
+	 UINT32_C(1) << THREAD_WAIT_BARRIER | UINT32_C(1) << THREAD_WAIT_GIL)
+#define KINDS_OF_FILES (UINT32_C(1) << THREAD_WAIT_READ | UINT32_C(1) << THREAD_WAIT_POLL)
 
 struct collection {
 	struct wait_wakers *wakers;
@@ -59,6 +60,8 @@ static int see_event(void *context, const struct recorded_process *process,
 	if (event->event.id != EVENT_THREAD_WAIT || wait->kind >= N_THREAD_WAIT_KINDS ||
 	    !(collection->kinds >> wait->kind & 1) || !is_chosen(collection, process))
 		return 0;
+	if (!wait->waker && KINDS_OF_FILES >> wait->kind & 1)
+		return 0;
 	row = row_of(collection, process, event->thread, wait);
 	row->n++;
 	row->total_ns += wait->duration_ns;
@@ -86,7 +89,7 @@ void torsh_wait_wakers_collect(struct wait_wakers *wakers, const struct recordin
 	struct collection collection = {.wakers = wakers,
 					.processes = processes,
 					.n_processes = n,
-					.kinds = kinds & KINDS_WITH_WAKERS};
+					.kinds = kinds & (KINDS_WITH_WAKERS | KINDS_OF_FILES)};
 	int rc;
 
 	*wakers = (struct wait_wakers){0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Which threads ended the waits of which, where that can be known: of waits for locks, conditions,
- * semaphores and Python's lock that the timeline still has.
+ * semaphores, barriers and Python's lock that the timeline still has, and of reads and polls that a
+ * thread ended.
  */
 #ifndef TORSH_CPU_WAIT_WAKERS_H
 #define TORSH_CPU_WAIT_WAKERS_H

@@ -193,12 +193,14 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct recordin
 	struct adder adder = {.steps = &of->steps,
 			      .book = torsh_flops_book_create(recording, prepass)};
 	struct phase_step *spent = torsh_need_items(NULL, 0, of->steps.n, sizeof(*spent));
+	struct phase_traffic traffic;
 	int rc;
 
 	*totals = (struct step_totals){.has_devices = of->work.is_seen};
 	totals->items = adder.totals =
 		torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
 	torsh_phase_lanes_start(&adder.phases, adder.steps, spent);
+	adder.phases.whole.watch = torsh_phase_traffic_watch(&traffic, recording);
 	adder.join = torsh_device_join_create(prepass, &rows, &adder);
 	rc = torsh_spans_visit(recording, &process, 1, prepass->unnested, NULL, &visitor, &adder,
 			       NULL);
@@ -206,6 +208,8 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct recordin
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);
 	torsh_phase_lanes_stop(&adder.phases);
+	torsh_phase_traffic_end(&traffic);
+	memcpy(totals->phase_traffic, traffic.sums, sizeof(traffic.sums));
 	for (size_t i = 0; i < adder.steps->n; i++)
 		adder.totals[i].spent = spent[i];
 	free(spent);

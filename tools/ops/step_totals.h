@@ -4,6 +4,7 @@
 #define TORSH_OPS_STEP_TOTALS_H
 
 #include "tools/ops/operators.h"
+#include "tools/ops/phase_traffic.h"
 #include "tools/timeline/phase_lanes.h"
 
 struct step_total {
@@ -32,6 +33,8 @@ struct step_totals {
 	size_t n_devices;
 	struct step_device *of_devices; /* by step, then by device */
 	bool has_devices; /* devices were recorded, or would have been */
+	/* of the machine in the phases; none where threads work on different steps at a time */
+	struct memory_traffic phase_traffic[N_PHASES + 1];
 };
 
 /*

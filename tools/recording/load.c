@@ -318,6 +318,7 @@ int torsh_recording_load_packed(struct recording *recording, const Torsh__Chunk 
 	LOAD_ALL(residency, torsh_load_residency)
 	LOAD_ALL(census, torsh_load_census)
 	LOAD_ALL(device_use, torsh_load_device_use)
+	LOAD_ALL(memory_traffic, torsh_load_memory_traffic)
 	LOAD_ALL(waits, torsh_load_waits)
 	LOAD_ALL(shorter_waits, torsh_load_shorter_waits)
 	LOAD_ALL(tasks, torsh_load_tasks)

@@ -105,6 +105,10 @@ void torsh_load_forget_verdicts(struct recorded_verdicts *verdicts);
 void torsh_load_device_use(struct recording *recording, const Torsh__DeviceUse *row);
 void torsh_load_forget_device_uses(struct recording *recording);
 
+/* Load a MemoryTraffic row, and free what was loaded. */
+void torsh_load_memory_traffic(struct recording *recording, const Torsh__MemoryTraffic *row);
+void torsh_load_forget_memory_traffic(struct recording *recording);
+
 /* Load a Residency row. */
 void torsh_load_residency(struct recording *recording, const Torsh__Residency *row);
 

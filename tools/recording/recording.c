@@ -123,6 +123,7 @@ void torsh_recording_destroy(struct recording *recording)
 		destroy_process(recording->unfollowed[i]);
 	free(recording->unfollowed);
 	torsh_load_forget_device_uses(recording);
+	torsh_load_forget_memory_traffic(recording);
 	torsh_recorded_stacks_free(&recording->thread_stacks);
 	free_texts(recording->reasons, recording->n_reasons);
 	free(recording->agent_version);

@@ -25,6 +25,7 @@
 #include "tools/recording/library/recorded_library.h"
 #include "tools/recording/memory/recorded_census.h"
 #include "tools/recording/memory/recorded_device_use.h"
+#include "tools/recording/memory/recorded_memory_traffic.h"
 #include "tools/recording/memory/recorded_holders.h"
 #include "tools/recording/memory/recorded_verdict.h"
 #include "tools/recording/stacks/recorded_stacks.h"
@@ -409,6 +410,7 @@ struct recording {
 	size_t n_unfollowed;
 	struct recorded_device_use *device_uses; /* by the order of time for each device */
 	size_t n_device_uses, device_uses_room;
+	struct recorded_memory_traffic memory_traffic;
 	struct recorded_thread_stacks thread_stacks; /* of threads, when it was kept */
 
 	bool has_known; /* a writer that ended early stored how far it had read: known_ns */

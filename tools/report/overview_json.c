@@ -4,6 +4,7 @@
 
 #include "tools/analysis/findings_json.h"
 #include "tools/analysis/host/gc_figures.h"
+#include "tools/report/counters/traffic_report.h"
 #include "tools/report/parts.h"
 #include "tools/report/screen/screen_path.h"
 #include "tools/report/screen/screen_stacks.h"
@@ -200,6 +201,7 @@ void torsh_overview_json(const struct overview *overview)
 	struct overview_sums sums = torsh_overview_sum(overview);
 	struct recorded_process *const *processes = overview->processes;
 	size_t n = overview->n_processes;
+	struct traffic_report traffic;
 	struct json_writer json;
 
 	torsh_json_open(&json, stdout);
@@ -212,6 +214,8 @@ void torsh_overview_json(const struct overview *overview)
 	emit_leaks(&json, overview);
 	emit_peak(&json, overview);
 	torsh_overview_devices_json(&json, &overview->devices);
+	torsh_traffic_report_make(&traffic, overview->recording, processes, n);
+	torsh_traffic_report_emit(&json, &traffic);
 	emit_sites(&json, "temporary", &overview->temporary, overview->n_temporary);
 	torsh_path_json(&json, overview);
 	emit_analysis(&json, overview);

@@ -56,4 +56,13 @@ struct chunk_header {
 
 _Static_assert(sizeof(struct chunk_header) == 40, "chunk_header is part of the format");
 
+/* Why a recording has no traffic of memory controllers: MemoryTraffic.problem. */
+enum memory_traffic_problem {
+	TRAFFIC_COUNTED, /* it has */
+	TRAFFIC_NO_SOURCE, /* the kernel shows no such event source */
+	TRAFFIC_UNNAMED, /* nor which of its events count bytes */
+	TRAFFIC_REFUSED, /* perf_event_open failed */
+	TRAFFIC_UNREADABLE, /* from here on: a counter couldn't be read, or went backwards */
+};
+
 #endif

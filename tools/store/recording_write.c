@@ -225,7 +225,8 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 		kinds |= CHUNK_TABLES;
 	/* The last rows of a process don't have it again, as they have what CHUNK_TOTALS is. */
 	if (chunk->n_residency || chunk->n_census || chunk->n_device_use ||
-	    chunk->n_library_calls || chunk->n_tasks || chunk->n_task_names)
+	    chunk->n_library_calls || chunk->n_tasks || chunk->n_task_names ||
+	    chunk->n_memory_traffic)
 		kinds |= CHUNK_TABLES;
 	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings ||
 	    chunk->n_threads || chunk->n_series || chunk->n_joint || chunk->n_growth ||

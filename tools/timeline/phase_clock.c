@@ -22,14 +22,14 @@ static bool is_of_a_phase(const struct span *span)
 	return span->is_module || (span->kind == SPAN_OPERATOR && span->scope != OP_USER);
 }
 
-static void spend(struct phase_clock *clock, size_t step, uint64_t ns)
+static void spend(struct phase_clock *clock, size_t step, uint64_t from_ns, uint64_t to_ns)
 {
+	size_t phase = clock->n_open ? clock->open[clock->n_open - 1].phase : N_PHASES;
 	struct phase_step *spent = &clock->spent[step];
 
-	if (clock->n_open)
-		spent->phase_ns[clock->open[clock->n_open - 1].phase] += ns;
-	else
-		spent->other_ns += ns;
+	*(phase < N_PHASES ? &spent->phase_ns[phase] : &spent->other_ns) += to_ns - from_ns;
+	if (clock->watch.spend)
+		clock->watch.spend(clock->watch.context, phase, from_ns, to_ns);
 }
 
 /* Add the time since the last change to the current step. */
@@ -41,7 +41,7 @@ static void go_on(struct phase_clock *clock, uint64_t now_ns)
 		uint64_t to_ns = step->end_ns < now_ns ? step->end_ns : now_ns;
 
 		if (to_ns > from_ns)
-			spend(clock, clock->step, to_ns - from_ns);
+			spend(clock, clock->step, from_ns, to_ns);
 		if (step->end_ns > now_ns)
 			break;
 	}

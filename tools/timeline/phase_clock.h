@@ -14,9 +14,16 @@ struct phase_step {
 	uint64_t other_ns;
 };
 
+/* Called for each piece of time that a step spends; phase N_PHASES: in none. */
+struct phase_watch {
+	void (*spend)(void *context, size_t phase, uint64_t from_ns, uint64_t to_ns);
+	void *context;
+};
+
 struct phase_clock {
 	const struct steps *steps;
 	struct phase_step *spent; /* by step; owned by the caller */
+	struct phase_watch watch; /* may be set after the start; zeroed: nobody */
 	struct open_phase {
 		uint64_t ordinal; /* of the span */
 		enum span_phase phase;

@@ -114,7 +114,7 @@ def expect_wakers(arguments, process):
             earliest = before - (end - row["duration_ns"]) - 256
             assert earliest <= row["woken_ns"] <= min(after - begin, row["duration_ns"]), (name, earliest, row, after - begin)
             known[kind, tid, waker] += 1
-    expect_equal(known.total(), 12, "waits that a thread ended")
+    expect_equal(known.total(), 19, "waits that a thread ended")
     # Helpers wait for each other, too.
     known.update((KINDS[row["kind"]], tids[row["thread"]], tids[row["waker"] - 1]) for row in waits if row["waker"])
     shown = [row for row in off(output)["wakers"] if row["pid"] in pids_of(rows, process)]
@@ -138,10 +138,25 @@ def who_ended_a_wait_in_a_forked_child_is_recorded():
 
 
 @case
+def of_two_that_arrive_at_once_the_last_is_recorded_or_none():
+    result, output = record([PROGRAMS / "wakes", "race"], env={"TORSH_PROFILER_ACTIVITIES": "waits"})
+    last = [int(line) for line in result.stdout.split()]
+    rows = rows_of(output)
+    tids = [row["threads"]["tid"] for row in rows if row.get("threads", {}).get("process") == 1][-1]
+    waits = [row for row in rows if row.get("event") == "thread_wait" and KINDS[row["kind"]] == "barrier" and row["thread"] == BY_MAIN]
+    # The main thread waits in each round, for longer than a wait needs.
+    assert len(last) == 200 and 0 not in last, last
+    expect_equal(len(waits), len(last), "waits of the main thread")
+    known = {i: tids[row["waker"] - 1] for i, row in enumerate(waits) if row["waker"]}
+    print(f"note: {len(known)} of {len(waits)} waits have their waker")
+    expect_equal(known, {i: last[i] for i in known}, "who came last")
+
+
+@case
 def what_no_thread_ended_has_no_waker():
     _, _, waits, _ = record_waits()
     with_waker = {KINDS[row["kind"]] for row in waits if row["waker"]}
-    assert with_waker <= {"mutex", "rwlock", "condition", "semaphore"}, with_waker
+    assert with_waker <= {"mutex", "rwlock", "condition", "semaphore", "barrier", "read", "poll"}, with_waker
     # Of the program's two waits for each of these the second one's time was over.
     for kind in ("condition", "semaphore"):
         timed = [row for row in waits if KINDS[row["kind"]] == kind and row["thread"] == BY_MAIN and row["duration_ns"] >= WAIT_NS]

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * cpu_pmu ERROR|pmu COMMAND...: runs the command where perf_event_open answers that error, or where
- * there seems to be a PMU: for each counter of the processor it gives the descriptor of a file
- * whose page is as the kernel's, and which the command has as descriptors 600 to 605, in the order
- * of cpu_counters.def, to count in. A filter of system calls notifies this process, which answers.
+ * cpu_pmu ERROR|pmu|uncore COMMAND...: runs the command where perf_event_open answers that error,
+ * or where there seems to be a PMU: for each counter of the processor it gives the descriptor of a
+ * file whose page is as the kernel's, and which the command has as descriptors 600 to 605, in the
+ * order of cpu_counters.def, to count in. With uncore it gives for each event of the type
+ * UNCORE_TYPE a file of readings, which has 2^14 counts more with each of event 1, and half as many
+ * with each of another. A filter of system calls notifies this process, which answers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,6 +14,7 @@
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +32,8 @@
 #include "agent/wire/event.h"
 
 #define FIRST 600
+#define UNCORE_TYPE 4321
+#define UNCORE_READINGS 8192
 #define CACHE_MISSES(cache)                                               \
 	(PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | \
 	 PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
@@ -98,7 +103,25 @@ static int install(int error)
 	return error ? -1 : (int)fd;
 }
 
-static int number_of(pid_t pid, uint64_t address)
+static bool is_uncore;
+
+/* Readings of value, time enabled and time running: the file's offset is shared with who reads. */
+static int uncore_file(uint64_t config)
+{
+	static uint64_t readings[UNCORE_READINGS][3];
+	int fd = memfd_create("uncore", 0);
+
+	for (uint64_t i = 0; i < UNCORE_READINGS; i++) {
+		readings[i][0] = i << (config == 1 ? 14 : 13);
+		readings[i][1] = readings[i][2] = i * 1000;
+	}
+	if (fd < 0 || pwrite(fd, readings, sizeof(readings), 0) != sizeof(readings))
+		fail("uncore");
+	return fd;
+}
+
+/* The descriptor for such an event; -1: the kernel answers. */
+static int file_of(pid_t pid, uint64_t address)
 {
 	struct perf_event_attr attributes;
 	struct iovec to = {&attributes, PERF_ATTR_SIZE_VER0},
@@ -106,16 +129,18 @@ static int number_of(pid_t pid, uint64_t address)
 
 	if (process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)PERF_ATTR_SIZE_VER0)
 		return -1;
+	if (is_uncore)
+		return attributes.type == UNCORE_TYPE ? uncore_file(attributes.config) : -1;
 	for (int i = 0; i < (int)N_CPU_HARDWARE_COUNTERS; i++)
 		if (known[i].type == attributes.type && known[i].config == attributes.config)
-			return i;
+			return files[i];
 	return -1;
 }
 
-static void give(int listener, const struct seccomp_notif *asked, int number,
+static void give(int listener, const struct seccomp_notif *asked, int file,
 		 struct seccomp_notif_resp *answer)
 {
-	struct seccomp_notif_addfd added = {.id = asked->id, .srcfd = (uint32_t)files[number]};
+	struct seccomp_notif_addfd added = {.id = asked->id, .srcfd = (uint32_t)file};
 	int fd = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &added);
 
 	answer->error = fd < 0 ? -errno : 0;
@@ -145,12 +170,14 @@ static void answer_one(int listener)
 		return;
 	answer.id = asked.id;
 	if (asked.data.nr == SYS_perf_event_open) {
-		int number = number_of((pid_t)asked.pid, asked.data.args[0]);
+		int file = file_of((pid_t)asked.pid, asked.data.args[0]);
 
-		if (number < 0)
+		if (file < 0)
 			answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 		else
-			give(listener, &asked, number, &answer);
+			give(listener, &asked, file, &answer);
+		if (is_uncore && file >= 0)
+			close(file);
 	} else {
 		identify(&asked, &answer);
 	}
@@ -208,7 +235,8 @@ int main(int argc, char **argv)
 	int error = argc > 2 ? atoi(argv[1]) : 0, pair[2];
 	pid_t child;
 
-	if (argc < 3 || (!error && strcmp(argv[1], "pmu")))
+	is_uncore = argc > 2 && !strcmp(argv[1], "uncore");
+	if (argc < 3 || (!error && !is_uncore && strcmp(argv[1], "pmu")))
 		return 2;
 	if (error) {
 		install(error);

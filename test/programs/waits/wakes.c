@@ -4,8 +4,10 @@
  *
  *	NAME KIND OBJECT TID BEGIN END WAKER BEFORE AFTER
  *
- * the waiting thread and its own clock around the wait; the thread that ended it (0: none did) and
- * its own clock around that call. With "fork" a child does it, while the parent waits.
+ * the waiting thread and its own clock around the wait; the thread that ended it (0: none did, or
+ * it isn't known) and its own clock around that call. With "fork" a child does it, while the parent waits. With "race"
+ * two threads arrive at once at a barrier where the main one waits, N_ROUNDS times: a line "TID" for
+ * each, of the thread that the C library says was the last, 0 where that is the main one.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -36,6 +39,8 @@
 #define WAIT_MS 5
 #define N_JUMPS 2048
 #define N_WAITERS 3
+#define N_ROUNDS 200
+#define RACE_NS 200000
 
 struct act {
 	uint64_t begin_ns, end_ns;
@@ -360,6 +365,194 @@ static void rwlocks(void)
 	}
 }
 
+/* ---- barriers -------------------------------------------------------------------------------- */
+
+static pthread_barrier_t barrier;
+
+static void *arrive_last(void *unused)
+{
+	let_wait();
+	TIMED(&wake, pthread_barrier_wait(&barrier));
+	return unused;
+}
+
+static void *arrive(void *at)
+{
+	WAITING((struct act *)at, pthread_barrier_wait(&barrier));
+	return NULL;
+}
+
+/* One thread waits, then two do. */
+static void barriers(void)
+{
+	pthread_t threads[2];
+
+	for (unsigned n = 1; n <= 2; n++) {
+		pthread_barrier_init(&barrier, NULL, n + 1);
+		for (unsigned i = 1; i < n; i++) {
+			threads[i] = start(arrive, &waits[i]);
+			await_blocked();
+			blocking = 0;
+		}
+		threads[0] = start(arrive_last, NULL);
+		arrive(&waits[0]);
+		for (unsigned i = 0; i < n; i++) {
+			pthread_join(threads[i], NULL);
+		}
+		for (unsigned i = 0; i < n; i++)
+			print(n > 1 ? "three" : "two", "barrier", &barrier, &waits[i], true);
+		pthread_barrier_destroy(&barrier);
+	}
+}
+
+static _Atomic int entered, round_of_race, last_of_race;
+
+/* The first of both lets the main thread wait for a while, and then the other one go, too. */
+static void *race(void *is_first)
+{
+	for (int i = 1; i <= N_ROUNDS; i++) {
+		if (is_first) {
+			while (entered != i)
+				sched_yield();
+			await_blocked();
+			for (uint64_t until = now_ns() + RACE_NS; now_ns() < until;)
+				;
+			round_of_race = i;
+		}
+		while (round_of_race != i)
+			;
+		if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+			last_of_race = gettid();
+	}
+	return NULL;
+}
+
+static void races(void)
+{
+	pthread_t threads[2];
+
+	pthread_barrier_init(&barrier, NULL, 3);
+	for (int i = 0; i < 2; i++)
+		threads[i] = start(race, i ? &barrier : NULL);
+	for (int i = 1; i <= N_ROUNDS; i++) {
+		last_of_race = -1;
+		blocking = gettid();
+		entered = i;
+		if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+			last_of_race = 0;
+		blocking = 0;
+		while (last_of_race < 0)
+			sched_yield();
+		printf("%d\n", last_of_race);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* ---- pipes and eventfds ---------------------------------------------------------------------- */
+
+static int pipe_ends[2], event, other_event;
+
+static void *write_byte(void *unused)
+{
+	let_wait();
+	TIMED(&wake, EXPECT(write(pipe_ends[1], "x", 1) == 1));
+	return unused;
+}
+
+static void *write_event(void *of)
+{
+	const uint64_t one = 1;
+
+	let_wait();
+	TIMED(&wake, EXPECT(write(*(int *)of, &one, sizeof(one)) == sizeof(one)));
+	return NULL;
+}
+
+static void *call_event(void *unused)
+{
+	let_wait();
+	TIMED(&wake, EXPECT(!eventfd_write(event, 1)));
+	return unused;
+}
+
+/* Nothing is written with the first one: it ends no wait, but may have. */
+static void *write_nothing(void *unused)
+{
+	const uint64_t none = 0;
+
+	let_wait();
+	EXPECT(write(event, &none, sizeof(none)) == sizeof(none));
+	return unused;
+}
+
+static void *write_after_another(void *unused)
+{
+	pthread_t first = start(write_nothing, NULL);
+
+	pthread_join(first, NULL);
+	return write_event(unused);
+}
+
+static void *close_pipe(void *unused)
+{
+	let_wait();
+	TIMED(&wake, close(pipe_ends[1]));
+	return unused;
+}
+
+static void read_while(const char *name, int fd, void *(*run)(void *), void *argument, size_t n,
+		       bool is_woken)
+{
+	pthread_t thread = start(run, argument);
+	uint64_t room;
+
+	WAITING(&waits[0], EXPECT(read(fd, &room, sizeof(room)) == (ssize_t)n));
+	pthread_join(thread, NULL);
+	print(name, "read", (void *)(uintptr_t)fd, &waits[0], is_woken);
+}
+
+static void poll_while(const char *name, void *(*run)(void *), void *argument, int ms, int n,
+		       bool is_woken)
+{
+	struct pollfd fds = {.fd = pipe_ends[0], .events = POLLIN};
+	pthread_t thread = start(run, argument);
+
+	WAITING(&waits[0], EXPECT(poll(&fds, 1, ms) == n));
+	pthread_join(thread, NULL);
+	print(name, "poll", NULL, &waits[0], is_woken);
+}
+
+static void files(void)
+{
+	eventfd_t value;
+	pthread_t thread;
+	char byte;
+
+	EXPECT(!pipe(pipe_ends));
+	event = eventfd(0, 0);
+	other_event = eventfd(0, 0);
+	EXPECT(event >= 0 && other_event >= 0);
+	/* Who ends the first wait isn't recorded: only after it the thread is expected to wait. */
+	read_while("first", pipe_ends[0], write_byte, NULL, 1, false);
+	read_while("pipe", pipe_ends[0], write_byte, NULL, 1, true);
+	poll_while("once", write_event, &other_event, 4 * WAIT_MS, 0, false);
+	poll_while("polled", write_byte, NULL, -1, 1, true);
+	EXPECT(read(pipe_ends[0], &byte, 1) == 1);
+	/* Another thread writes into another file meanwhile. */
+	poll_while("elsewhere", write_event, &other_event, 4 * WAIT_MS, 0, false);
+	read_while("other", event, write_event, &event, sizeof(value), false);
+	read_while("event", event, write_event, &event, sizeof(value), true);
+	thread = start(call_event, NULL);
+	WAITING(&waits[0], EXPECT(!eventfd_read(event, &value)));
+	pthread_join(thread, NULL);
+	print("called", "read", (void *)(uintptr_t)event, &waits[0], true);
+	read_while("two", event, write_after_another, &event, sizeof(value), false);
+	/* The end of the file is nothing that was written. */
+	read_while("again", pipe_ends[0], write_byte, NULL, 1, false);
+	read_while("closed", pipe_ends[0], close_pipe, NULL, 0, false);
+}
+
 int main(int argc, char **argv)
 {
 	const struct sigaction action = {.sa_handler = post_in_handler, .sa_flags = SA_RESTART};
@@ -379,10 +572,16 @@ int main(int argc, char **argv)
 			return WEXITSTATUS(status);
 		}
 	}
+	if (argc > 1 && !strcmp(argv[1], "race")) {
+		races();
+		return 0;
+	}
 	semaphores();
 	conditions();
 	mutexes();
 	rwlocks();
+	barriers();
+	files();
 	jumps();
 	fflush(stdout);
 	return 0;

@@ -136,7 +136,7 @@ static void a_wait_that_nothing_explains_stays_a_wait(void **state)
  * The worker's chain is short in the main thread's wait, and the main thread got its processor
  * late: by more than a guess would believe.
  */
-static void simulate_late(bool is_recorded, uint64_t late_ns)
+static void simulate_late(uint32_t kind, bool is_recorded, uint64_t late_ns)
 {
 	uint64_t at_ns = 1000000;
 
@@ -146,18 +146,16 @@ static void simulate_late(bool is_recorded, uint64_t late_ns)
 
 		story_step(&story, at_ns, step);
 		if (is_recorded)
-			story_woken(&story, PATH_WORKER, at_ns - 100000, work_ns, PATH_MAIN,
+			story_woken(&story, PATH_WORKER, kind, at_ns - 100000, work_ns, PATH_MAIN,
 				    at_ns + 60000);
 		else
-			story_wait(&story, PATH_WORKER, THREAD_WAIT_SEMAPHORE, at_ns - 100000,
-				   work_ns);
+			story_wait(&story, PATH_WORKER, kind, at_ns - 100000, work_ns);
 		story_operator(&story, PATH_WORKER, "aten::mm", work_ns, woken_ns - 10000, false);
 		if (is_recorded)
-			story_woken(&story, PATH_MAIN, at_ns + 70000, woken_ns + late_ns,
+			story_woken(&story, PATH_MAIN, kind, at_ns + 70000, woken_ns + late_ns,
 				    PATH_WORKER, woken_ns);
 		else
-			story_wait(&story, PATH_MAIN, THREAD_WAIT_SEMAPHORE, at_ns + 70000,
-				   woken_ns + late_ns);
+			story_wait(&story, PATH_MAIN, kind, at_ns + 70000, woken_ns + late_ns);
 		story_wait(&story, PATH_WORKER, THREAD_WAIT_SLEEP, woken_ns + 20000,
 			   woken_ns + late_ns + 100000);
 		at_ns = woken_ns + late_ns + 300000;
@@ -173,10 +171,29 @@ static void a_recorded_waker_is_believed_however_late_the_thread_went_on(void **
 
 	(void)state;
 	for (uint64_t late_ns = 1000; late_ns < 100000000; late_ns *= 10) {
-		simulate_late(true, late_ns);
+		simulate_late(THREAD_WAIT_SEMAPHORE, true, late_ns);
 		assert_int_equal(ns_of(CRITICAL_OPERATORS, "aten::mm"), n * 3990000);
 		/* From the post to the work, and to when the main thread went on. */
 		assert_int_equal(ns_of(CRITICAL_LOCKS, NULL), n * (40000 + late_ns));
+		assert_int_equal(critical.n_guessed, 0);
+		forget(NULL);
+	}
+}
+
+static void a_thread_that_wrote_what_another_one_read_is_followed(void **state)
+{
+	static const uint32_t kinds[] = {THREAD_WAIT_READ, THREAD_WAIT_POLL};
+	uint64_t n = PATH_STEPS - 2;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		simulate_late(kinds[i], true, 1000);
+		assert_int_equal(ns_of(CRITICAL_OPERATORS, "aten::mm"), n * 3990000);
+		assert_int_equal(ns_of(CRITICAL_IO, NULL), n * 41000);
+		forget(NULL);
+		/* Without a record it may have been anybody, outside of the process, too. */
+		simulate_late(kinds[i], false, 1000);
+		assert_int_equal(ns_of(CRITICAL_OPERATORS, "aten::mm"), 0);
 		assert_int_equal(critical.n_guessed, 0);
 		forget(NULL);
 	}
@@ -187,12 +204,12 @@ static void without_one_the_only_other_thread_is_taken_within_half_of_the_wait(v
 	uint64_t n = PATH_STEPS - 2;
 
 	(void)state;
-	simulate_late(false, 3000000);
+	simulate_late(THREAD_WAIT_SEMAPHORE, false, 3000000);
 	assert_int_equal(ns_of(CRITICAL_OPERATORS, "aten::mm"), n * 3990000);
 	assert_true(critical.n_guessed >= n);
 	forget(NULL);
 	/* After as long it waited for time. */
-	simulate_late(false, 5000000);
+	simulate_late(THREAD_WAIT_SEMAPHORE, false, 5000000);
 	assert_int_equal(ns_of(CRITICAL_OPERATORS, "aten::mm"), 0);
 	assert_true(ns_of(CRITICAL_LOCKS, NULL) >= n * 9000000);
 }
@@ -213,8 +230,8 @@ static void a_recorded_waker_wins_over_a_guess(void **state)
 			       false);
 		story_wait(&story, PATH_WORKER + 1, THREAD_WAIT_SLEEP, at_ns + 2000000,
 			   at_ns + 3500000);
-		story_woken(&story, PATH_MAIN, at_ns + 10000, at_ns + 3000000, PATH_WORKER + 1,
-			    at_ns + 2000000);
+		story_woken(&story, PATH_MAIN, THREAD_WAIT_SEMAPHORE, at_ns + 10000,
+			    at_ns + 3000000, PATH_WORKER + 1, at_ns + 2000000);
 		at_ns += 4000000;
 	}
 	story_end(&story, at_ns);
@@ -238,8 +255,8 @@ static void a_recorded_waker_that_leads_nowhere_is_none(void **state)
 		story_start(&story, true);
 		for (size_t step = 0; step < PATH_STEPS - 1; step++) {
 			story_step(&story, at_ns, step);
-			story_woken(&story, PATH_MAIN, at_ns + 10000, at_ns + 3000000, wakers[i],
-				    at_ns + 2000000);
+			story_woken(&story, PATH_MAIN, THREAD_WAIT_SEMAPHORE, at_ns + 10000,
+				    at_ns + 3000000, wakers[i], at_ns + 2000000);
 			at_ns += 4000000;
 		}
 		story_end(&story, at_ns);
@@ -286,6 +303,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_wait_that_nothing_explains_stays_a_wait, forget),
 		cmocka_unit_test_teardown(
 			a_recorded_waker_is_believed_however_late_the_thread_went_on, forget),
+		cmocka_unit_test_teardown(a_thread_that_wrote_what_another_one_read_is_followed,
+					  forget),
 		cmocka_unit_test_teardown(
 			without_one_the_only_other_thread_is_taken_within_half_of_the_wait, forget),
 		cmocka_unit_test_teardown(a_recorded_waker_wins_over_a_guess, forget),

@@ -48,6 +48,8 @@ static enum critical_kind kind_between(const struct built *built, const struct g
 	case EDGE_SYNC:
 		return CRITICAL_SYNC;
 	case EDGE_WAKE:
+		if (own == CRITICAL_IO)
+			return own;
 		if (built->graph.edges[node->last].delay_ns <= WAKE_NS_MAX)
 			return CRITICAL_LOCKS;
 		/* fall through */

@@ -2,7 +2,8 @@
 /*
  * Who ends a thread's wait for other threads. Where it is not recorded: for a join the thread that
  * ended, else the thread whose operator ended right before, or the main thread where a worker
- * waits. Where none of these did, the wait stays what it is.
+ * waits. Where none of these did, the wait stays what it is. A wait for what another thread writes
+ * ends by that where it is recorded only: others write, too.
  */
 #include "tools/analysis/critical/lanes.h"
 
@@ -307,11 +308,11 @@ void torsh_lanes_find_wakers(struct lanes *lanes, const struct step *steps, size
 		for (size_t i = 0; i < lane->n; i++) {
 			struct segment *segment = &lane->segments[i];
 
-			if (segment->kind != CRITICAL_LOCKS)
+			if (segment->kind != CRITICAL_LOCKS && segment->kind != CRITICAL_IO)
 				continue;
 			if (segment->is_waker_recorded)
 				check_waker(lanes, segment);
-			else if (!segment->has_waker)
+			else if (segment->kind == CRITICAL_LOCKS && !segment->has_waker)
 				find_waker(lanes, thread, segment);
 		}
 		if (thread != lanes->main && !lanes->collected->has_waits)

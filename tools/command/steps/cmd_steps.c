@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh steps: how long each step of a training or an inference took, by phase. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/die.h"
 #include "tools/command/command.h"
@@ -68,6 +69,16 @@ size_t torsh_steps_each(const struct steps_view *view, size_t n_limit, void *con
 		}
 	}
 	return view->n_steps - n;
+}
+
+void torsh_steps_phase_traffic(const struct steps_view *view,
+			       struct memory_traffic sums[N_PHASES + 1])
+{
+	memset(sums, 0, (N_PHASES + 1) * sizeof(*sums));
+	for (size_t i = 0; i < view->prepass.n; i++) {
+		for (size_t k = 0; k <= N_PHASES; k++)
+			torsh_memory_traffic_add(&sums[k], &view->totals[i].phase_traffic[k]);
+	}
 }
 
 uint64_t torsh_shown_step_duration(const struct shown_step *shown)

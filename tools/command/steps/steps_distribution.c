@@ -9,6 +9,7 @@
 #include "tools/base/size.h"
 #include "tools/command/steps/steps_view.h"
 #include "tools/ops/step_durations.h"
+#include "tools/report/counters/traffic_report.h"
 #include "tools/report/text.h"
 #include "tools/terminal/bar.h"
 #include "tools/terminal/columns.h"
@@ -128,6 +129,27 @@ static void print_bursts(const struct steps_view *view)
 		printf("  in %zu bursts; the time between them is in no step\n", n);
 }
 
+/* Print what the machine's memory moved, if that was counted. */
+static void print_traffic(const struct steps_view *view)
+{
+	const struct reading *reading = view->reading;
+	struct memory_traffic sums[N_PHASES + 1];
+	struct traffic_report report;
+	char text[TRAFFIC_TEXT_BYTES];
+
+	torsh_traffic_report_make(&report, reading->recording, reading->processes,
+				  reading->n_processes);
+	if (!torsh_traffic_report_text(&report, text))
+		return;
+	printf("  memory: %s\n", text);
+	torsh_steps_phase_traffic(view, sums);
+	for (size_t i = 0; i <= N_PHASES; i++) {
+		if (torsh_traffic_text(&sums[i], text))
+			printf("    in %s: %s\n", i < N_PHASES ? torsh_phase_names[i] : "no phase",
+			       text);
+	}
+}
+
 void torsh_steps_distribution(const struct steps_view *view, const struct shown_step *steps)
 {
 	struct step_durations durations = torsh_step_durations_find(&view->prepass);
@@ -144,6 +166,7 @@ void torsh_steps_distribution(const struct steps_view *view, const struct shown_
 	       words_of(view->certainty), view->certainty);
 	print_kinds(steps, view->n_steps);
 	print_bursts(view);
+	print_traffic(view);
 	if (durations.n_slow_first)
 		printf("  the first %s took more than %u times the median: --skip-warmup %zu %s\n",
 		       torsh_size_counted(durations.n_slow_first, "step", count),

@@ -5,6 +5,7 @@
 #include "tools/base/json_writer.h"
 #include "tools/ops/step_durations.h"
 #include "tools/report/counters/cpu_counters.h"
+#include "tools/report/counters/traffic_report.h"
 
 static void emit_phases(struct json_writer *json, const struct step_total *total)
 {
@@ -41,11 +42,14 @@ static void emit_devices(struct json_writer *json, const struct shown_step *show
 	torsh_json_end_array(json);
 }
 
-static void emit_step(struct json_writer *json, const struct shown_step *shown, bool has_flops)
+static void emit_step(struct json_writer *json, const struct shown_step *shown,
+		      const struct recording *recording)
 {
+	bool has_flops = !recording->without_flops;
 	const struct prepass_process *of = shown->of;
 	const struct step *step = shown->step;
 	const struct step_total *total = shown->total;
+	struct memory_traffic traffic;
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_u64(json, "index", step->number);
@@ -61,6 +65,8 @@ static void emit_step(struct json_writer *json, const struct shown_step *shown, 
 	torsh_json_put_known(json, "flops_all", has_flops, total->flops_all);
 	torsh_json_put_known(json, "peak_bytes", of->n_tensors, total->peak_bytes);
 	torsh_cpu_counters_emit(json, "counters", &total->counts);
+	traffic = torsh_memory_traffic_in(&recording->memory_traffic, step->start_ns, step->end_ns);
+	torsh_traffic_emit(json, "memory_traffic", &traffic);
 	emit_phases(json, total);
 	torsh_json_put_known(json, "device_ns", shown->totals->has_devices, total->device_ns);
 	emit_device_phases(json, shown);
@@ -70,7 +76,20 @@ static void emit_step(struct json_writer *json, const struct shown_step *shown, 
 
 static void print_item(void *context, const struct steps_view *view, const struct shown_step *shown)
 {
-	emit_step(context, shown, !view->reading->recording->without_flops);
+	emit_step(context, shown, view->reading->recording);
+}
+
+/* While a process was in a phase, of all shown ones. */
+static void emit_phase_traffic(struct json_writer *json, const struct steps_view *view)
+{
+	struct memory_traffic sums[N_PHASES + 1];
+
+	torsh_steps_phase_traffic(view, sums);
+	torsh_json_begin_object(json, "memory_traffic_of_phases");
+	for (size_t i = 0; i < N_PHASES; i++)
+		torsh_traffic_emit(json, torsh_phase_names[i], &sums[i]);
+	torsh_traffic_emit(json, "other", &sums[N_PHASES]);
+	torsh_json_end_object(json);
 }
 
 static void put_certainty(struct json_writer *json, const struct steps_view *view)
@@ -85,6 +104,7 @@ void torsh_steps_json(const struct steps_view *view, size_t n_limit)
 {
 	const struct reading *reading = view->reading;
 	struct step_durations durations = torsh_step_durations_find(&view->prepass);
+	struct traffic_report traffic;
 	struct json_writer json;
 	size_t n_left;
 
@@ -103,5 +123,9 @@ void torsh_steps_json(const struct steps_view *view, size_t n_limit)
 	torsh_json_end_array(&json);
 	torsh_json_put_u64(&json, "omitted", n_left);
 	torsh_cpu_counters_emit_reason(&json, &view->prepass);
+	torsh_traffic_report_make(&traffic, reading->recording, reading->processes,
+				  reading->n_processes);
+	torsh_traffic_report_emit(&json, &traffic);
+	emit_phase_traffic(&json, view);
 	torsh_reading_end_json(&json, reading, &view->prepass);
 }

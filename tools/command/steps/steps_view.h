@@ -33,6 +33,10 @@ size_t torsh_steps_each(const struct steps_view *view, size_t n_limit, void *con
 			void (*print)(void *context, const struct steps_view *view,
 				      const struct shown_step *shown));
 
+/* Sum what the machine's memory moved while a shown process was in each phase; N_PHASES: other. */
+void torsh_steps_phase_traffic(const struct steps_view *view,
+			       struct memory_traffic sums[N_PHASES + 1]);
+
 /* Returns the step's duration in ns. */
 uint64_t torsh_shown_step_duration(const struct shown_step *shown);
 

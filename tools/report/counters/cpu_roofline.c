@@ -20,9 +20,6 @@
 #define NO_PEAK                                                                                    \
 	"the instructions that the processor has are not in the recording: state what a core can " \
 	"do in a cycle with --cpu-peak, by the flags in /proc/cpuinfo of its machine"
-#define NO_UNCORE                                                                \
-	"memory controllers are counted for whole machines: uncore events need " \
-	"kernel.perf_event_paranoid of 0 or less or CAP_PERFMON, and are not recorded"
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -169,7 +166,8 @@ void torsh_cpu_roofline_emit(struct json_writer *json, const struct operator_tot
 }
 
 void torsh_cpu_roofline_emit_limits(struct json_writer *json,
-				    const struct cpu_roofline_limits *limits)
+				    const struct cpu_roofline_limits *limits,
+				    const struct traffic_report *traffic)
 {
 	torsh_json_begin_object(json, "cpu_roofline");
 	torsh_json_put_known(json, "peak_flops_per_cycle", limits->peak, limits->peak);
@@ -178,7 +176,8 @@ void torsh_cpu_roofline_emit_limits(struct json_writer *json,
 	put(json, "other_threads_share", limits->others_share);
 	torsh_json_put_text(json, "other_threads_reason",
 			    *limits->others_reason ? limits->others_reason : NULL);
-	torsh_json_put_null(json, "memory_gb_per_s");
-	torsh_json_put_text(json, "memory_reason", NO_UNCORE);
+	put(json, "memory_gb_per_s", torsh_traffic_gb_per_s(&traffic->whole));
+	put(json, "memory_highest_gb_per_s", traffic->highest > 0 ? traffic->highest : NAN);
+	torsh_json_put_text(json, "memory_reason", *traffic->reason ? traffic->reason : NULL);
 	torsh_json_end_object(json);
 }

@@ -8,6 +8,7 @@
 
 #include "tools/ops/operators.h"
 #include "tools/report/counters/cpu_counters.h"
+#include "tools/report/counters/traffic_report.h"
 
 #define CPU_ROOFLINE_LINE_BYTES 64u /* of a cache: on x86-64, and on most of AArch64 */
 
@@ -43,8 +44,9 @@ struct cpu_roofline torsh_cpu_roofline_of(const struct operator_total *total,
 void torsh_cpu_roofline_emit(struct json_writer *json, const struct operator_total *total,
 			     const struct cpu_roofline_limits *limits);
 
-/* "cpu_roofline" of the recording. */
+/* "cpu_roofline" of the recording, beside what the machine's memory moved. */
 void torsh_cpu_roofline_emit_limits(struct json_writer *json,
-				    const struct cpu_roofline_limits *limits);
+				    const struct cpu_roofline_limits *limits,
+				    const struct traffic_report *traffic);
 
 #endif

@@ -9,6 +9,7 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/ops/step_totals.h"
+#include "tools/report/counters/traffic_report.h"
 #include "tools/report/screen/screen_line.h"
 
 #define OPERATORS_SHOWN 3u
@@ -186,6 +187,19 @@ static void print_collector(const struct overview *overview)
 			  torsh_size_duration(worst->gc.steady.longest_ns, longest));
 }
 
+/* What memory controllers moved, if they were counted. */
+static void print_traffic(const struct overview *overview)
+{
+	struct traffic_report report;
+	char text[TRAFFIC_TEXT_BYTES];
+
+	torsh_traffic_report_make(&report, overview->recording, overview->processes,
+				  overview->n_processes);
+	if (torsh_traffic_report_text(&report, text))
+		torsh_screen_line(STYLE_PLAIN, 1, "%*s%-*s%s", SCREEN_INDENT, "", SCREEN_LABEL,
+				  "memory", text);
+}
+
 void torsh_screen_time(const struct screen_time *time, const struct overview *overview,
 		       const struct prepass *prepass)
 {
@@ -195,5 +209,6 @@ void torsh_screen_time(const struct screen_time *time, const struct overview *ov
 	print_curve(time, prepass);
 	print_phases(time);
 	print_operators(&time->operators);
+	print_traffic(overview);
 	print_collector(overview);
 }

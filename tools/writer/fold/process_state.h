@@ -157,6 +157,7 @@ struct process_state {
 	struct device_sum devices;
 	bool has_operators, has_devices; /* it ran operators, it launched work of devices */
 	bool has_asked_driver; /* for a device's memory, since the drain cleared it */
+	bool has_cpu_counters; /* its threads have counters of the CPU, or would have */
 	uint32_t device_thread; /* of the latest change */
 	/* of torch.distributed's default group, else of MPI_COMM_WORLD; rank + 1, 0: none */
 	uint32_t world_rank, world_size;

@@ -124,6 +124,7 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 	if (event->id == EVENT_TENSOR)
 		mark_tensor(state, &event->tensor);
 	state->has_asked_driver = state->has_asked_driver || event->id == EVENT_DEVICE_ROOM;
+	state->has_cpu_counters = state->has_cpu_counters || event->id == EVENT_CPU_COUNTER_MODE;
 	if (event->id == EVENT_DEVICE_REFUSED)
 		note_refusal(state, &event->device_refused);
 	if (event->id == EVENT_LIBRARY_CALL)

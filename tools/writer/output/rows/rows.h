@@ -17,6 +17,8 @@
 
 struct flight;
 struct nvml_use;
+struct traffic_point;
+struct traffic_state;
 struct unfollowed;
 
 /* How much of a target has been written. */
@@ -57,6 +59,10 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 /* Who used a device: a row that is added. Times in *use become those of the session. */
 void torsh_rows_device_use(struct recording_file *file, const struct nvml_use *use,
 			   uint64_t begin_ns, uint64_t end_ns);
+
+/* What memory controllers moved: a row with further points; at_ns are times of the session. */
+void torsh_rows_memory_traffic(struct recording_file *file, const struct traffic_state *state,
+			       const struct traffic_point *points, size_t n);
 
 /* Write only the process's row, as soon as it is known. */
 void torsh_rows_process(struct recording_file *file, const struct target *target);

@@ -140,6 +140,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	torsh_unfollowed_write(&drain->unfollowed_list, &drain->ancestry, file);
 	torsh_drain_write_clocks(drain, false);
 	torsh_drain_write_devices(drain, false);
+	torsh_drain_write_traffic(drain, false);
 	torsh_checkpoints_poll(&drain->checkpoints);
 	torsh_checkpoints_end(&drain->checkpoints, now, until);
 }
@@ -155,6 +156,7 @@ static void end_recording(struct drain *drain, bool is_complete)
 		torsh_session_peak_end(&drain->session_peak, file);
 	torsh_unfollowed_end(&drain->unfollowed_list, &drain->ancestry, file);
 	torsh_drain_write_devices(drain, true);
+	torsh_drain_write_traffic(drain, true);
 	torsh_checkpoints_close(&drain->checkpoints, is_complete,
 				drain->session.has_begun ? torsh_session_ns(&drain->session, now)
 							 : 0);
@@ -241,6 +243,7 @@ static struct target_pass drain_all(struct drain *drain)
 		if (!target->is_drained)
 			pass = torsh_target_drain(target, now, budget(drain));
 		torsh_drain_check_devices(drain, target);
+		torsh_drain_check_traffic(drain, target);
 		if (target->state.is_out_of_memory)
 			torsh_drain_keep_out_of_memory(drain, target);
 		add_pass(&sum, &pass);

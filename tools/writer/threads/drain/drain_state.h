@@ -67,6 +67,9 @@ struct drain {
 	struct census_pace census_pace;
 	struct device_users *device_users; /* NULL: no driver was queried, or it failed to start */
 	bool has_device_users; /* that was tried */
+	struct traffic_meter *traffic; /* NULL: no process has counters, or it failed to start */
+	bool has_traffic; /* that was tried */
+	bool is_traffic_said; /* how it is counted is in the recording */
 	uint64_t next_memory_check_ns;
 	/* the number of the first process while it waits at its exit; 0: it does not */
 	uint32_t exiting;
@@ -126,6 +129,12 @@ void torsh_drain_check_devices(struct drain *drain, struct target *target);
 
 /* Write what they found. is_end: wait for the last look. */
 void torsh_drain_write_devices(struct drain *drain, bool is_end);
+
+/* Have the machine's memory controllers counted, if the target has counters: writer/traffic. */
+void torsh_drain_check_traffic(struct drain *drain, struct target *target);
+
+/* Write what they counted since the last time. is_end: count once more. */
+void torsh_drain_write_traffic(struct drain *drain, bool is_end);
 
 /* Account for the target's resident memory if that is due. */
 void torsh_drain_check_residency(struct drain *drain, struct target *target, uint64_t now_ns);

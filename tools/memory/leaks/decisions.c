@@ -9,6 +9,7 @@
 #include "tools/memory/leaks/bookkeeping.h"
 #include "tools/memory/leaks/first_uses.h"
 #include "tools/memory/leaks/kept_imports.h"
+#include "tools/memory/leaks/python_holds.h"
 #include "tools/memory/leaks/rules/stack_bytes.h"
 
 /*
@@ -41,15 +42,38 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 	return found;
 }
 
+static bool is_left_out(const struct decisions *decisions, size_t i)
+{
+	return decisions->packages[i] || (decisions->kept && decisions->kept[i]) ||
+	       (decisions->rulings &&
+		torsh_ruling_holds(&decisions->rules, &decisions->rulings[i]));
+}
+
+/* What the interpreter holds for itself, unless it is too much, of what nothing else left out. */
+static void decide_outside(struct decisions *decisions, const struct site_reader *sites)
+{
+	bool *is_outside = torsh_need_items(NULL, 0, decisions->n, sizeof(*is_outside));
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < decisions->n; i++) {
+		is_outside[i] = !is_left_out(decisions, i) &&
+				torsh_python_holds_outside(&decisions->kinds,
+							   torsh_site_reader_stack(sites, i));
+		bytes += is_outside[i] ? torsh_site_reader_at(sites, i).bytes : 0;
+	}
+	for (size_t i = 0; bytes <= LEAKS_KEPT_BYTES && i < decisions->n; i++)
+		if (is_outside[i])
+			decisions->kept[i] = PYTHON_HOLDS_OUTSIDE;
+	free(is_outside);
+}
+
 /* What keeps sites since the first use of a package, of those that nothing else left out. */
 static void decide_first_uses(struct decisions *decisions, const struct site_reader *sites)
 {
 	bool *is_decided = torsh_need_items(NULL, 0, decisions->n, sizeof(*is_decided));
 
 	for (size_t i = 0; i < decisions->n; i++)
-		is_decided[i] = decisions->packages[i] || (decisions->kept && decisions->kept[i]) ||
-				(decisions->rulings &&
-				 torsh_ruling_holds(&decisions->rules, &decisions->rulings[i]));
+		is_decided[i] = is_left_out(decisions, i);
 	decisions->users =
 		torsh_first_uses_find(&decisions->kinds, sites, is_decided, &decisions->names);
 	free(is_decided);
@@ -104,6 +128,7 @@ void torsh_decisions_find(struct decisions *decisions, const struct site_reader 
 		return;
 	decisions->packages = torsh_kept_imports_find(&decisions->kinds, &decisions->runs, sites,
 						      &decisions->names);
+	decide_outside(decisions, sites);
 	if (process->ran_exit_handlers)
 		decide_first_uses(decisions, sites);
 }

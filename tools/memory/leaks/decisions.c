@@ -129,7 +129,8 @@ void torsh_decisions_find(struct decisions *decisions, const struct site_reader 
 	decisions->packages = torsh_kept_imports_find(&decisions->kinds, &decisions->runs, sites,
 						      &decisions->names);
 	decide_outside(decisions, sites);
-	if (process->ran_exit_handlers)
+	if (process->ran_exit_handlers || process->end == TORSH__PROCESS__END_KIND__SIGNALED ||
+	    (process->forked_from && process->ended_by__exit))
 		decide_first_uses(decisions, sites);
 }
 

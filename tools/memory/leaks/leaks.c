@@ -9,6 +9,7 @@
 #include "tools/base/die.h"
 #include "tools/memory/leaks/decisions.h"
 #include "tools/memory/leaks/helper_processes.h"
+#include "tools/memory/leaks/python_holds.h"
 #include "tools/memory/leaks/window_parts.h"
 
 /* Held memory is large from so many bytes on, and from this part of the highest heap on. */
@@ -195,6 +196,28 @@ static void give_back_room(struct allocation_sites *sites)
 	sites->items = torsh_need(reallocarray(sites->items, sites->n_room, sizeof(*sites->items)));
 }
 
+/* Count a site that nothing left out. Returns false if it is no leak, but memory in use. */
+static bool take_leak(struct leaks *leaks, struct decisions *decisions,
+		      struct allocation_site *site, const struct time_window *window,
+		      struct leaks_process *sum)
+{
+	if (!leaks->devices)
+		torsh_block_classes_find(site, window != NULL);
+	if (!leaks->devices && !leaks->without_imports &&
+	    torsh_python_holds_in_use(&decisions->kinds, site)) {
+		keep_book(leaks, PYTHON_HOLDS_IN_USE, site);
+		leaks->in_use_bytes += site->bytes;
+		if (!window)
+			torsh_sites_add(&leaks->held, site);
+		return false;
+	}
+	sum->blocks += site->blocks;
+	sum->bytes += site->bytes;
+	leaks->usable_bytes += site->usable_bytes;
+	leaks->usable_is_known = leaks->usable_is_known && site->usable_is_known;
+	return true;
+}
+
 static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
 			    const struct time_window *window, struct leaks_process *sum,
 			    struct symbols *symbols, struct suppress *suppress)
@@ -221,14 +244,8 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		leaks->alive_bytes += site->bytes;
 		if (is_left_out(leaks, &decisions, i - first, site))
 			continue;
-		sum->blocks += site->blocks;
-		sum->bytes += site->bytes;
-		leaks->usable_bytes += site->usable_bytes;
-		leaks->usable_is_known = leaks->usable_is_known && site->usable_is_known;
 		leaks->found.items[n] = *site;
-		if (!leaks->devices)
-			torsh_block_classes_find(&leaks->found.items[n], window != NULL);
-		n++;
+		n += take_leak(leaks, &decisions, &leaks->found.items[n], window, sum);
 	}
 	leaks->found.n = n;
 	give_back_room(&leaks->found);
@@ -293,7 +310,8 @@ struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct sup
 	const struct kept_imports *imports = &leaks->imports;
 	struct leaks_parts parts = {.imports = imports->bytes + imports->suppressed_bytes,
 				    .first_uses = leaks->first_uses.bytes,
-				    .libraries = leaks->bookkeeping_bytes,
+				    .libraries = leaks->bookkeeping_bytes - leaks->in_use_bytes,
+				    .in_use = leaks->in_use_bytes,
 				    .helpers = leaks->helpers.bytes};
 
 	for (size_t i = 0; i < suppress->n; i++)

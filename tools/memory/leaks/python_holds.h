@@ -7,9 +7,11 @@
 #define TORSH_MEMORY_LEAKS_PYTHON_HOLDS_H
 
 #include "tools/frames/address_kinds.h"
+#include "tools/memory/allocation_sites.h"
 
-/* What torsh_python_holds_outside finds, as a kind of bookkeeping. */
+/* What torsh_python_holds_outside and torsh_python_holds_in_use find, as kinds of bookkeeping. */
 #define PYTHON_HOLDS_OUTSIDE "interpreter: outside of all lines of Python"
+#define PYTHON_HOLDS_IN_USE "in use by Python where a forked process ended by _exit"
 
 /*
  * Returns true if all frames of the stack are the interpreter's and the C library's, and none is a
@@ -18,5 +20,15 @@
  * process whose lines of Python were recorded.
  */
 bool torsh_python_holds_outside(struct address_kinds *kinds, uint32_t stack);
+
+/*
+ * Returns true if a line of Python allocated all blocks of the site, its process was forked, ended
+ * by _exit(), and could still reach them. So end the workers of multiprocessing and of a
+ * DataLoader: their interpreter takes nothing apart. Where one ends by exit() that is freed then,
+ * and no leak. A program that was started, and ends by _exit(), does it to skip that: there it is
+ * shown, and so is what the user's own native code or ctypes allocated: a value left over on a
+ * stack can keep it reachable. The site has its classes.
+ */
+bool torsh_python_holds_in_use(struct address_kinds *kinds, const struct allocation_site *site);
 
 #endif

@@ -84,6 +84,33 @@ def all_commands_count_the_users_leaks_alone():
     torsh("check", output, "--max-leak", "299", "--allow-loss", expect=1)
 
 
+BUILDS = """
+import ctypes, subprocess, sys
+subprocess.run([sys.argv[1], "-O1", "-shared", "-o", "built.so", "-x", "c", "-"], input=b"int one(void) { return 1; }", check=True)
+print(ctypes.CDLL("./built.so").one())
+"""
+
+
+@case
+def compilers_that_a_program_runs_are_no_leaks_of_its():
+    """As torch.compile runs one. Those of GCC leave megabytes to the end."""
+    compiler = need_command("gcc")
+    result, output = record([sys.executable, "-c", BUILDS, compiler], cwd=scratch("build"))
+    expect_equal((result.returncode, result.stdout), (0, b"1\n"), f"status and output\n{result.stderr.decode()}\n")
+    report, whole = leaks(output), json.loads(torsh("leaks", output, "-v", "--json"))
+    expect_equal(report["leaks"], [], "leaks")
+    assert whole["leaked_bytes"] > 500_000, whole["leaked_bytes"]
+    expect_equal(report["helpers"]["bytes"], whole["leaked_bytes"], "of the compilers")
+    expect_equal(torsh("report", output).splitlines()[0], "No leaks", "verdict")
+
+
+@case
+def a_compiler_that_was_recorded_alone_is_the_users():
+    result, output = record([need_command("gcc"), "-S", "-o", "/dev/null", "-x", "c", "/dev/null"])
+    expect_equal(result.returncode, 0, "status")
+    assert leaks(output)["leaked_bytes"] > 100_000, leaks(output)["leaked_bytes"]
+
+
 @case
 def a_shell_that_was_recorded_alone_is_the_users():
     result, output = record([need_command("bash"), "-c", "for i in $(echo 1 2); do table[$i]=x$i; done"])

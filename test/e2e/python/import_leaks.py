@@ -170,6 +170,16 @@ def what_the_import_system_keeps_for_a_packages_line_is_the_packages():
 
 
 @case
+def modules_that_one_line_imports_are_not_one_that_is_imported_again():
+    """A file is read for each of them, and a line of one runs twice."""
+    names = [f"m{i}" for i in range(10)]
+    files = {f"pkg/{name}.py": "" for name in names} | {
+        "pkg/__init__.py": "", "pkg/m3.py": "import keeper\nfor i in range(2):\n    keeper.keep(1, 5000)\n"}
+    output = record_program({"run.py": f"from pkg import {', '.join(names)}"}, files, ["run.py"], keeper())
+    expect_equal([(entry["bytes"], functions(entry)[:6]) for entry in leaks(output)["leaks"]], [], "leaks")
+
+
+@case
 def planted_extension_module_initialised_again():
     n = BLOCKS // 2
     program = f"import sys\nfor i in range({n}):\n    import keeper\n    del sys.modules['keeper']"

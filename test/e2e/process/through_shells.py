@@ -104,6 +104,35 @@ def compilers_that_a_program_runs_are_no_leaks_of_its():
     expect_equal(torsh("report", output).splitlines()[0], "No leaks", "verdict")
 
 
+TOOL = """
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+	for (int i = 0; i < 200; i++)
+		memset(malloc(1000), 1, 1000);
+	return 0;
+}
+"""
+
+
+@case
+def programs_of_installed_packages_are_no_leaks_of_the_users():
+    """As PyTorch's manager of shared memory."""
+    folder = scratch("lib") / "python3.11/site-packages/pkg/bin"
+    folder.mkdir(parents=True)
+    source = scratch("source") / "tool.c"
+    source.write_text(TOOL)
+    result = run([need_command("gcc"), "-O0", "-o", folder / "tool", source])
+    expect_equal(result.returncode, 0, f"status of gcc\n{result.stderr.decode()}")
+    result, output = record([sys.executable, "-c", f"import subprocess; subprocess.run([{str(folder / 'tool')!r}], check=True)"])
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}")
+    report = leaks(output)
+    expect_equal((report["leaks"], report["helpers"]), ([], {"processes": 1, "bytes": 200_000, "blocks": 200}), "leaks, of helpers")
+    _, alone = record([folder / "tool"], scratch("alone"))
+    expect_equal(leaks(alone)["leaked_bytes"], 200_000, "leaks of the program that was recorded alone")
+
+
 @case
 def a_compiler_that_was_recorded_alone_is_the_users():
     result, output = record([need_command("gcc"), "-S", "-o", "/dev/null", "-x", "c", "/dev/null"])

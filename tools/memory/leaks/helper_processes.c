@@ -4,10 +4,12 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "tools/frames/frame_kind.h"
+
 #define SMALL_BYTES (UINT64_C(64) << 10)
 
 /* A process is a helper if another one has a higher rank. */
-enum process_rank { RANK_NONE, RANK_SHELL, RANK_COMPILER, RANK_SYSTEM, RANK_PROGRAM };
+enum process_rank { RANK_NONE, RANK_SHELL, RANK_TOOL, RANK_SYSTEM, RANK_PROGRAM };
 
 static const char *name_of(const struct recorded_process *process)
 {
@@ -48,14 +50,21 @@ static bool is_compiler(const struct recorded_process *process)
 	return false;
 }
 
+/* A native program that an installed package of Python brings. */
+static bool is_of_package(const struct recorded_process *process)
+{
+	return process->program && !process->tables->has_python &&
+	       torsh_path_in_package(process->program);
+}
+
 static enum process_rank rank_of(const struct recorded_process *process)
 {
 	static const char *const folders[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
 
 	if (torsh_is_shell(process))
 		return RANK_SHELL;
-	if (is_compiler(process))
-		return RANK_COMPILER;
+	if (is_compiler(process) || is_of_package(process))
+		return RANK_TOOL;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		if (process->program && !process->tables->has_python &&
 		    strncmp(process->program, folders[i], strlen(folders[i])) == 0)
@@ -78,7 +87,7 @@ static void find_helpers(struct leaks *leaks, struct recorded_process *const *pr
 		struct leaks_process *of = &leaks->processes[i];
 
 		of->is_helper = of->blocks && rank < highest &&
-				(rank <= RANK_COMPILER || of->bytes < SMALL_BYTES ||
+				(rank <= RANK_TOOL || of->bytes < SMALL_BYTES ||
 				 of->bytes < leaks->bytes / 100);
 	}
 }

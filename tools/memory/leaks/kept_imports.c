@@ -124,8 +124,7 @@ static const char *package_of(struct imports *imports, const struct kept_import_
 	/* Only the import system keeps something of it: a lock, an entry of the parent's. */
 	if (named == none)
 		named = found->importer;
-	if (named == none ||
-	    (facts->first_step && facts->first_step != facts->last_step))
+	if (named == none || (facts->first_step && facts->first_step != facts->last_step))
 		return NULL;
 	/* The code of a package is read before a frame of the package exists. */
 	if (torsh_address_has_package(imports->kinds, found->named))

@@ -187,6 +187,8 @@ static void take_process(struct recorded_process *process, const Torsh__Process 
 	process->has_end_code = row->has_end_code;
 	process->end_code = row->end_code;
 	process->ran_exit_handlers = row->ran_exit_handlers;
+	process->ended_by__exit = row->has_ran_exit_handlers && !row->ran_exit_handlers &&
+				  row->end == TORSH__PROCESS__END_KIND__EXITED;
 	torsh_load_text(&process->allocator, row->allocator);
 	torsh_load_text(&process->rank, row->rank);
 	torsh_identity_load(&process->identity, row->identity);

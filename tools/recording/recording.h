@@ -300,7 +300,7 @@ struct recorded_process {
 	uint64_t start_ns, end_ns;
 	Torsh__Process__EndKind end;
 	bool has_end_ns, has_end_code;
-	bool ran_exit_handlers; /* false: not, or not known */
+	bool ran_exit_handlers, ended_by__exit; /* both false: not known, or by a signal */
 	int32_t end_code;
 	char *allocator, *clock;
 	char *lsan_suppressions; /* rules that the program defines; NULL: none */

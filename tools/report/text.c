@@ -364,6 +364,7 @@ void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppres
 		print_kept_part(out, &is_first, "by first uses", parts.first_uses);
 		print_kept_part(out, &is_first, "by the interpreter", parts.interpreter);
 		print_kept_part(out, &is_first, "by libraries", parts.libraries);
+		print_kept_part(out, &is_first, "in use at _exit", parts.in_use);
 		print_kept_part(out, &is_first, "by rules", parts.rules);
 		print_kept_part(out, &is_first, "by shells and helpers", parts.helpers);
 	}

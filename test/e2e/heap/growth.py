@@ -71,6 +71,19 @@ def few_steps_and_none_report_it():
     expect_equal((report["steps"], report["processes"][0]["rule"]), (0, None), "of none")
 
 
+@case
+def each_of_several_processes_has_its_own():
+    """As the ranks of a training have."""
+    command = f'"$0" {SCRIPT} leaks_a_block_a_step {STEPS} & "$0" {SCRIPT} leaks_a_block_a_step {STEPS} & wait'
+    result, output = record(["bash", "-c", command, sys.executable],
+                            env={"PYTHONPATH": ROOT / "tools/python", "PYTHONDONTWRITEBYTECODE": 1})
+    expect_equal((result.returncode, result.stderr), (0, b""), "status")
+    report = read_report("leaks", output, "--growth", "--limit", "0", "--stacks", "python")
+    grown = [entry for entry in report["growth"] if entry["stack"][0].get("line") == line_of("leak")]
+    expect_equal((len(grown), len({entry["pid"] for entry in grown})), (2, 2), "lines that grow, and their processes")
+    assert str(SCRIPT.name) in torsh("brief", output), "a brief without the line that grows"
+
+
 def check_clean(loop):
     expect_equal(lines(growth(loop)), {}, "lines that grow")
 

@@ -84,6 +84,62 @@ def all_commands_count_the_users_leaks_alone():
     torsh("check", output, "--max-leak", "299", "--allow-loss", expect=1)
 
 
+BUILDS = """
+import ctypes, subprocess, sys
+subprocess.run([sys.argv[1], "-O1", "-shared", "-o", "built.so", "-x", "c", "-"], input=b"int one(void) { return 1; }", check=True)
+print(ctypes.CDLL("./built.so").one())
+"""
+
+
+@case
+def compilers_that_a_program_runs_are_no_leaks_of_its():
+    """As torch.compile runs one. Those of GCC leave megabytes to the end."""
+    compiler = need_command("gcc")
+    result, output = record([sys.executable, "-c", BUILDS, compiler], cwd=scratch("build"))
+    expect_equal((result.returncode, result.stdout), (0, b"1\n"), f"status and output\n{result.stderr.decode()}\n")
+    report, whole = leaks(output), json.loads(torsh("leaks", output, "-v", "--json"))
+    expect_equal(report["leaks"], [], "leaks")
+    assert whole["leaked_bytes"] > 500_000, whole["leaked_bytes"]
+    expect_equal(report["helpers"]["bytes"], whole["leaked_bytes"], "of the compilers")
+    expect_equal(torsh("report", output).splitlines()[0], "No leaks", "verdict")
+
+
+TOOL = """
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+	for (int i = 0; i < 200; i++)
+		memset(malloc(1000), 1, 1000);
+	return 0;
+}
+"""
+
+
+@case
+def programs_of_installed_packages_are_no_leaks_of_the_users():
+    """As PyTorch's manager of shared memory."""
+    folder = scratch("lib") / "python3.11/site-packages/pkg/bin"
+    folder.mkdir(parents=True)
+    source = scratch("source") / "tool.c"
+    source.write_text(TOOL)
+    result = run([need_command("gcc"), "-O0", "-o", folder / "tool", source])
+    expect_equal(result.returncode, 0, f"status of gcc\n{result.stderr.decode()}")
+    result, output = record([sys.executable, "-c", f"import subprocess; subprocess.run([{str(folder / 'tool')!r}], check=True)"])
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}")
+    report = leaks(output)
+    expect_equal((report["leaks"], report["helpers"]), ([], {"processes": 1, "bytes": 200_000, "blocks": 200}), "leaks, of helpers")
+    _, alone = record([folder / "tool"], scratch("alone"))
+    expect_equal(leaks(alone)["leaked_bytes"], 200_000, "leaks of the program that was recorded alone")
+
+
+@case
+def a_compiler_that_was_recorded_alone_is_the_users():
+    result, output = record([need_command("gcc"), "-S", "-o", "/dev/null", "-x", "c", "/dev/null"])
+    expect_equal(result.returncode, 0, "status")
+    assert leaks(output)["leaked_bytes"] > 100_000, leaks(output)["leaked_bytes"]
+
+
 @case
 def a_shell_that_was_recorded_alone_is_the_users():
     result, output = record([need_command("bash"), "-c", "for i in $(echo 1 2); do table[$i]=x$i; done"])

@@ -8,6 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from environments import torch_python  # noqa: E402
+from pythons import find_all  # noqa: E402
 
 TIMEOUT_S = 240
 PROGRAMS_OF = {
@@ -45,6 +46,29 @@ def is_clean(name, program):
     expect_equal(sum(parts), report["alive"]["bytes"], "bytes alive at the end")
     assert "bookkeeping" in torsh("leaks", output, "--kept"), "--kept lists nothing"
 
+
+# CPython returns from main after the first two only, and frees what it has of the command line.
+ENDS = {
+    "the_last_line": ("", 0),
+    "a_line_that_prints": ("print(1)", 0),
+    "sys_exit": ("import sys; sys.exit(0)", 0),
+    "sys_exit_with_a_status": ("import sys; sys.exit(3)", 3),
+    "an_exception": ("raise ValueError", 1),
+}
+
+
+def has_no_leaks_by_its_end(python):
+    for name, (program, status) in ENDS.items():
+        result, output = record([python.path, "-c", program], scratch(name))
+        expect_equal(result.returncode, status, f"status of {name}")
+        found = [(entry["bytes"], functions(entry)[:6]) for entry in leaks(output, "--limit", "0")["leaks"]]
+        expect_equal(found, [], f"leaks of {name}")
+        assert torsh("report", output).startswith("No leaks"), torsh("report", output)
+        torsh("check", output, "--max-leak", "0")
+
+
+for _python in find_all():
+    add_case(f"no_end_of_a_script_is_a_leak_with_{_python.name}", has_no_leaks_by_its_end, _python)
 
 for _name, _program in PROGRAMS_OF.items():
     def _clean(name=_name, program=_program):

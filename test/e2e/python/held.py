@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from pythons import find_all  # noqa: E402
+from pythons import MALLOC, find_all  # noqa: E402
 from schema import expect_fits  # noqa: E402
 
 N, BYTES = 400, 20000
@@ -75,6 +75,69 @@ def what_is_held_where_sigint_is_ignored(python):
 for _python in find_all():
     add_case(f"{_python.name}_is_judged_where_sigint_is_ignored", what_is_held_where_sigint_is_ignored, _python)
     add_case(f"{_python.name}_is_judged_before_it_frees_what_is_held", what_is_held, _python)
+
+
+# Forked workers end by _exit, those of a pool by SIGTERM: no interpreter takes them apart.
+WORKERS = """
+import multiprocessing, sys
+def work(n):
+    both.wait()
+    return n * 2
+def begin(barrier):
+    global both
+    both = barrier
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    process = context.Process(target=begin, args=(None,))
+    process.start(); process.join()
+    with context.Pool(2, begin, (context.Barrier(2),)) as pool:
+        print(process.exitcode, pool.map(work, range(4), chunksize=1))
+"""
+FORKED = MALLOC + f"""
+import os
+if not os.fork():
+    kept = [bytearray({BYTES}) for _ in range({N})]
+    malloc(3000)
+    os._exit(5)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def workers_leak_nothing(method):
+    path = scratch("program") / "workers.py"
+    path.write_text(WORKERS)
+    result, output = record([sys.executable, path, method])
+    expect_equal((result.returncode, result.stdout, result.stderr), (0, b"0 [0, 2, 4, 6]\n", b""), "status and output")
+    report = leaks(output, "--limit", "0")
+    expect_equal([(entry["pid"], entry["bytes"], functions(entry)[:6]) for entry in report["leaks"]], [], "leaks")
+    expect_equal(torsh("report", output).splitlines()[0], "No leaks", "heading")
+    parts = [report[part]["bytes"] for part in ("bookkeeping", "suppressed", "kept_by_imports", "kept_by_first_uses")]
+    expect_equal(sum(parts), report["alive"]["bytes"], "bytes alive at the end")
+
+
+for _method in ("fork", "spawn"):
+    add_case(f"workers_by_{_method}_leak_nothing", workers_leak_nothing, _method)
+
+
+@case
+def what_a_forked_process_has_in_use_is_held_and_what_it_lost_is_a_leak():
+    path = scratch("program") / "forked.py"
+    path.write_text(FORKED)
+    result, output = record([sys.executable, path])
+    expect_equal((result.returncode, result.stdout, result.stderr), (0, b"5\n", b""), "status and output")
+    report = leaks(output, "--limit", "0")
+    expect_fits("leaks", report)
+    line = FORKED.splitlines().index(next(text for text in FORKED.splitlines() if "kept =" in text)) + 1
+    (entry,) = report["freed_at_exit"]["large"]
+    expect_equal((entry["user_frame"]["line"], entry["class"]), (line, "reachable"), "the line that held memory")
+    assert entry["bytes"] >= N * BYTES, entry["bytes"]
+    expect_equal([(entry["bytes"], entry["class"]) for entry in report["leaks"]], [(3000, "lost")], "leaks")
+    held_bytes = next(row["bytes"] for row in report["bookkeeping"]["by"] if row["what"].startswith("in use by Python"))
+    assert held_bytes >= entry["bytes"], held_bytes
+    text = torsh("leaks", output, "--kept")
+    assert "Held to the end, and freed at the exit or with the process: 7.6" in text, text
+    shown = leaks(output, "--limit", "0", "--no-default-suppressions")
+    assert N * BYTES <= sum(entry["bytes"] for entry in shown["leaks"] if (entry["user_frame"] or {}).get("line") == line), shown["leaks"]
 
 
 @case

@@ -152,6 +152,34 @@ def what_a_package_keeps_is_counted_exactly():
 
 
 @case
+def what_the_import_system_keeps_for_a_packages_line_is_the_packages():
+    """
+    As below `python -m torch.distributed.run`: of an import nothing is left but the parent's names, which became more,
+    while no line of a user is on the stack.
+    """
+    names = [f"m{i}" for i in range(60)]
+    files = {f"pkg/{name}.py": "" for name in names}
+    files["pkg/__init__.py"] = ""
+    files["pkg/__main__.py"] = "import ctypes, pkg\nctypes.pythonapi.Py_IncRef(ctypes.py_object(vars(pkg)))\n" + "\n".join(
+        f"import pkg.{name}" for name in names)
+    output = record_program({}, files, ["-m", "pkg"])
+    report = leaks(output)
+    expect_equal([(entry["bytes"], functions(entry)[:6]) for entry in report["leaks"]], [], "leaks")
+    blocks, size = kept_by(report, "pkg")
+    assert blocks >= 1 and size > 60 * 16, report["kept_by_imports"]
+
+
+@case
+def modules_that_one_line_imports_are_not_one_that_is_imported_again():
+    """A file is read for each of them, and a line of one runs twice."""
+    names = [f"m{i}" for i in range(10)]
+    files = {f"pkg/{name}.py": "" for name in names} | {
+        "pkg/__init__.py": "", "pkg/m3.py": "import keeper\nfor i in range(2):\n    keeper.keep(1, 5000)\n"}
+    output = record_program({"run.py": f"from pkg import {', '.join(names)}"}, files, ["run.py"], keeper())
+    expect_equal([(entry["bytes"], functions(entry)[:6]) for entry in leaks(output)["leaks"]], [], "leaks")
+
+
+@case
 def planted_extension_module_initialised_again():
     n = BLOCKS // 2
     program = f"import sys\nfor i in range({n}):\n    import keeper\n    del sys.modules['keeper']"

@@ -121,6 +121,25 @@ for start_method in ("fork", "spawn", "forkserver"):
     add(f"leaks_of_a_loaders_workers_by_{start_method}", leaks_of_workers, start_method)
 
 
+CLEAN_LOADER = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+items = TensorDataset(torch.ones(128, 8))
+print(sum(batch.sum().item() for (batch,) in DataLoader(items, 4, num_workers=2)))
+"""
+
+
+@case
+def a_loader_that_leaks_nothing_has_no_leaks():
+    """Each of its workers keeps its last batches, and a cache of storages that holds their addresses as numbers."""
+    result, output = record([torch_python(), "-c", CLEAN_LOADER])
+    expect_equal((result.returncode, result.stdout, result.stderr), (0, b"1024.0\n", b""), "status and output")
+    report = leaks(output, "--limit", "0")
+    workers = [process for process in report["processes"] if process["ppid"] == report["processes"][0]["pid"]]
+    assert len(workers) >= 2, report["processes"]
+    expect_equal([(entry["pid"], entry["bytes"], functions(entry)[:6]) for entry in report["leaks"]], [], "leaks")
+
+
 @case
 def the_demo_finds_its_leak():
     torch_python()

@@ -113,10 +113,12 @@ static void print_kept(const struct leaks_view *view)
 				      &leaks->first_uses);
 	if (!has_packages)
 		fputs("Kept: ", stdout);
-	else if (parts.interpreter || parts.libraries || parts.rules || leaks->inherited_bytes)
+	else if (parts.interpreter || parts.libraries || parts.in_use || parts.rules ||
+		 leaks->inherited_bytes)
 		fputs("; kept ", stdout);
 	print_part(&is_first, "by the interpreter", parts.interpreter);
 	print_part(&is_first, "by libraries", parts.libraries);
+	print_part(&is_first, "in use at _exit", parts.in_use);
 	print_part(&is_first, "from before a fork", leaks->inherited_bytes);
 	print_part(&is_first, "suppressed by rules", parts.rules);
 	puts("  (--kept)");
@@ -365,14 +367,17 @@ static void print_held(const struct leaks_view *view, const struct lost_and_kept
 				      .stacks = view->options->view};
 	uint64_t blocks = 0, bytes = 0;
 	char size[SIZE_TEXT_BYTES], counted[64];
+	bool is_freed = true;
 
 	if (!view->n_held_shown)
 		return;
 	for (size_t i = 0; i < view->n_held_shown; i++) {
 		blocks += held->items[i].blocks;
 		bytes += held->items[i].bytes;
+		is_freed &= !held->items[i].process->ended_by__exit;
 	}
-	printf("Held to the end, and freed at the exit: %s in %s%s\n",
+	printf("Held to the end, and freed at the exit%s: %s in %s%s\n",
+	       is_freed ? "" : " or with the process",
 	       torsh_size_human(bytes, size), torsh_text_blocks(blocks, counted),
 	       divided->lost_blocks && !view->shows_kept ? "  (--kept)" : "");
 	if (divided->lost_blocks && !view->shows_kept)

@@ -7,8 +7,9 @@
  * of a library. So what the user's own native code allocates stays the user's, as does what a line
  * of the user's allocates through ctypes or cffi.
  *
- * Only where a process ended by exit(), and Python took its objects apart: otherwise what variables
- * held is alive too, and can't be told from caches.
+ * Not where a program was started and ended by _exit(): there what variables held is alive too, and
+ * can't be told from caches. In a forked process that ended so python_holds.h tells it; in one that
+ * a signal ended, as the workers of a pool are, nobody knows what is lost.
  *
  * A cache is filled once; what is kept again with each call is a leak. These are leaks: a stack
  * with blocks from several steps, with many blocks below a line of Python that ran as often, or

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/memory/leaks/helper_processes.h"
 
+#include <fnmatch.h>
 #include <string.h>
+
+#include "tools/frames/frame_kind.h"
 
 #define SMALL_BYTES (UINT64_C(64) << 10)
 
 /* A process is a helper if another one has a higher rank. */
-enum process_rank { RANK_NONE, RANK_SHELL, RANK_SYSTEM, RANK_PROGRAM };
+enum process_rank { RANK_NONE, RANK_SHELL, RANK_TOOL, RANK_SYSTEM, RANK_PROGRAM };
 
 static const char *name_of(const struct recorded_process *process)
 {
@@ -28,12 +31,40 @@ bool torsh_is_shell(const struct recorded_process *process)
 	return false;
 }
 
+/* Compilers and linkers leave nearly all of their memory to the end of the process. */
+static bool is_compiler(const struct recorded_process *process)
+{
+	static const char *const names[] = {
+		"cc",	      "c++",	 "gcc",	    "g++",	    "gcc-[0-9]*",
+		"g++-[0-9]*", "*-gcc",	 "*-g++",   "*-gcc-[0-9]*", "*-g++-[0-9]*",
+		"cc1",	      "cc1plus", "lto1",    "lto-wrapper",  "collect2",
+		"as",	      "*-as",	 "ld",	    "ld.*",	    "*-ld",
+		"*-ld.*",     "clang",	 "clang++", "clang-[0-9]*", "nvcc",
+		"cudafe++",   "cicc",	 "ptxas",   "fatbinary",    "nvlink",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (fnmatch(names[i], name_of(process), 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A native program that an installed package of Python brings. */
+static bool is_of_package(const struct recorded_process *process)
+{
+	return process->program && !process->tables->has_python &&
+	       torsh_path_in_package(process->program);
+}
+
 static enum process_rank rank_of(const struct recorded_process *process)
 {
 	static const char *const folders[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
 
 	if (torsh_is_shell(process))
 		return RANK_SHELL;
+	if (is_compiler(process) || is_of_package(process))
+		return RANK_TOOL;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		if (process->program && !process->tables->has_python &&
 		    strncmp(process->program, folders[i], strlen(folders[i])) == 0)
@@ -56,7 +87,7 @@ static void find_helpers(struct leaks *leaks, struct recorded_process *const *pr
 		struct leaks_process *of = &leaks->processes[i];
 
 		of->is_helper = of->blocks && rank < highest &&
-				(rank == RANK_SHELL || of->bytes < SMALL_BYTES ||
+				(rank <= RANK_TOOL || of->bytes < SMALL_BYTES ||
 				 of->bytes < leaks->bytes / 100);
 	}
 }

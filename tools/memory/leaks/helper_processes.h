@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Helper processes: shells and small system programs that a user's command went through. Their
- * leaks are counted separately, and never listed before those of the user's program.
+ * Helper processes: shells and small system programs that a user's command went through, and
+ * what it ran to do its work: compilers, as torch.compile does, and programs that installed
+ * packages bring. Their leaks are counted separately, and never
+ * listed before those of the user's program.
  */
 #ifndef TORSH_MEMORY_LEAKS_HELPER_PROCESSES_H
 #define TORSH_MEMORY_LEAKS_HELPER_PROCESSES_H

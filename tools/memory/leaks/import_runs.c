@@ -15,6 +15,7 @@
 #define REPEATED_NATIVE 128
 
 #define FEW_STACKS 10
+#define FEW_BODIES 4
 
 enum import_part {
 	PART_NONE,
@@ -198,10 +199,13 @@ static struct import_count *count_imports(struct address_kinds *kinds, size_t *n
  * Returns true if an import ran more than once. Some lines of a body run only the first time, or
  * several times in a loop: the lower quartile of their counts is the number of runs, provided that
  * as many files were read. The last read may be of another line: before it the source is bytecode.
+ * A line that imports several modules of a package reads a file for each: a few counts that are far
+ * below the number of files are of a loop in one of these.
  */
 static bool is_repeated(const struct import_count *counts, size_t n)
 {
 	uint64_t reads = 0, bodies = 0, natives = 0;
+	size_t n_bodies = 0;
 
 	for (size_t first = 0, end; first < n; first = end) {
 		uint64_t quartile;
@@ -209,6 +213,7 @@ static bool is_repeated(const struct import_count *counts, size_t n)
 		for (end = first; end < n && counts[end].part == counts[first].part;)
 			end++;
 		quartile = counts[first + (end - first) / 4].times;
+		n_bodies += counts[first].part == PART_BODY ? end - first : 0;
 		if (counts[first].part == PART_READ)
 			reads = counts[end - 1].times;
 		else if (counts[first].part == PART_BODY)
@@ -216,6 +221,8 @@ static bool is_repeated(const struct import_count *counts, size_t n)
 		else
 			natives = quartile;
 	}
+	if (n_bodies < FEW_BODIES && bodies < reads / 2)
+		bodies = 0;
 	return (reads > 1 && bodies > 1 && bodies <= reads + 1) || natives >= REPEATED_NATIVE;
 }
 

@@ -18,6 +18,7 @@ void torsh_import_finder_start(struct import_finder *finder, struct address_kind
 		.callers = torsh_need_items(NULL, 0, STACK_PATH_ROOM, sizeof(*finder->callers)),
 	};
 	finder->callers[0].named = kinds->process->tables->n_addresses;
+	finder->callers[0].importer = finder->callers[0].named;
 	torsh_stack_path_start(&finder->path, kinds->process);
 }
 
@@ -35,10 +36,14 @@ static struct kept_import_stack next_import(struct import_finder *finder,
 	struct address_kinds *kinds = finder->kinds;
 	uint32_t none = kinds->process->tables->n_addresses;
 	uint32_t address = kinds->process->tables->stacks[stack].address;
+	enum frame_kind kind = torsh_address_kind(kinds, address);
 
 	/* What a user's frame calls is the user's, whoever imports the user's module. */
-	if (torsh_address_kind(kinds, address) == FRAME_OWN)
-		return (struct kept_import_stack){.named = none};
+	if (kind == FRAME_OWN)
+		return (struct kept_import_stack){.named = none, .importer = none};
+	if (!import.stack && (kind == FRAME_PACKAGE || kind == FRAME_STANDARD) &&
+	    torsh_address_has_package(kinds, address))
+		import.importer = address;
 	if (torsh_address_is_import(kinds, address)) {
 		import.is_repeated = import.is_repeated || finder->runs->is_repeated[stack];
 		if (!import.stack)
@@ -114,10 +119,12 @@ static const char *package_of(struct imports *imports, const struct kept_import_
 {
 	const struct import_facts *facts = facts_of(imports, found->stack);
 	char package[IMPORT_NAME_BYTES];
-	uint32_t named = facts->named;
+	uint32_t none = imports->kinds->process->tables->n_addresses, named = facts->named;
 
-	if (named == imports->kinds->process->tables->n_addresses ||
-	    (facts->first_step && facts->first_step != facts->last_step))
+	/* Only the import system keeps something of it: a lock, an entry of the parent's. */
+	if (named == none)
+		named = found->importer;
+	if (named == none || (facts->first_step && facts->first_step != facts->last_step))
 		return NULL;
 	/* The code of a package is read before a frame of the package exists. */
 	if (torsh_address_has_package(imports->kinds, found->named))

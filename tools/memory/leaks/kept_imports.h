@@ -38,6 +38,7 @@ struct kept_imports {
 struct kept_import_stack {
 	uint32_t stack; /* of the import system's outermost frame; 0: none */
 	uint32_t named; /* an address with the package's name; the number of all: none has it */
+	uint32_t importer; /* likewise that of the package whose line imports; the user's: none */
 	bool is_repeated; /* an import that it is in ran more than once */
 };
 

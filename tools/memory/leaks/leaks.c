@@ -6,13 +6,11 @@
 
 #include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
-#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 #include "tools/memory/leaks/block_classes.h"
-#include "tools/memory/leaks/bookkeeping.h"
-#include "tools/memory/leaks/first_uses.h"
+#include "tools/memory/leaks/decisions.h"
 #include "tools/memory/leaks/helper_processes.h"
-#include "tools/memory/leaks/rules/rulings.h"
+#include "tools/memory/leaks/python_holds.h"
 #include "tools/memory/leaks/window_parts.h"
 
 /* Held memory is large from so many bytes on, and from this part of the highest heap on. */
@@ -115,129 +113,6 @@ static void count_at_exec(struct leaks *leaks, const struct recorded_process *pr
 	leaks->exec_bytes += sum->exec_bytes;
 }
 
-/*
- * Returns the kind of bookkeeping of each allocation site, NULL for none; the caller frees the
- * list.
- */
-static const char **find_bookkeeping(const struct recorded_process *process,
-				     struct symbols *symbols, const struct site_reader *sites)
-{
-	const char **found = torsh_need_items(NULL, 0, sites->n, sizeof(*found));
-	uint32_t *callers = torsh_need_items(NULL, 0, sites->n, sizeof(*callers));
-	struct sparse_array bytes; /* uint64_t by the caller's stack */
-	struct bookkeeping book;
-
-	torsh_sparse_array_create(&bytes, sizeof(uint64_t));
-	torsh_bookkeeping_start(&book, symbols, process);
-	for (size_t i = 0; i < sites->n; i++) {
-		found[i] =
-			torsh_bookkeeping_of(&book, torsh_site_reader_stack(sites, i), &callers[i]);
-		if (found[i])
-			torsh_stack_bytes_add(&bytes, callers[i],
-					      torsh_site_reader_at(sites, i).bytes);
-	}
-	for (size_t i = 0; i < sites->n; i++)
-		if (callers[i] && torsh_stack_bytes_at(&bytes, callers[i]) > LEAKS_KEPT_BYTES)
-			found[i] = NULL;
-	torsh_bookkeeping_end(&book);
-	free(callers);
-	torsh_sparse_array_destroy(&bytes);
-	return found;
-}
-
-/* What decides about the sites of a process; unused lists are NULL. */
-struct decisions {
-	struct rules rules; /* zeroed: without rules */
-	struct address_kinds kinds;
-	struct import_runs runs;
-	/* of one list of sites */
-	struct ruling *rulings;
-	const char **kept;
-	const char **packages; /* names of the packages that the imports belong to */
-	struct intern names;
-	const char **users; /* the packages that keep them since their first use */
-	size_t n;
-};
-
-/* What keeps sites since the first use of a package, of those that nothing else left out. */
-static void decide_first_uses(struct decisions *decisions, const struct site_reader *sites)
-{
-	bool *is_decided = torsh_need_items(NULL, 0, decisions->n, sizeof(*is_decided));
-
-	for (size_t i = 0; i < decisions->n; i++)
-		is_decided[i] = decisions->packages[i] || (decisions->kept && decisions->kept[i]) ||
-				(decisions->rulings &&
-				 torsh_ruling_holds(&decisions->rules, &decisions->rulings[i]));
-	decisions->users =
-		torsh_first_uses_find(&decisions->kinds, sites, is_decided, &decisions->names);
-	free(is_decided);
-}
-
-static void start_decisions(struct decisions *decisions, const struct leaks *leaks,
-			    const struct recorded_process *process, struct symbols *symbols,
-			    struct suppress *suppress)
-{
-	*decisions = (struct decisions){0};
-	torsh_address_kinds_start(&decisions->kinds, process, symbols);
-	if (!leaks->devices && process->tables->has_python)
-		torsh_import_runs_find(&decisions->runs, &decisions->kinds);
-	if (suppress)
-		torsh_suppress_add_own(suppress, process->number, process->program,
-				       process->lsan_suppressions);
-	if (!suppress || !suppress->n)
-		return;
-	decisions->rules = (struct rules){
-		.suppress = suppress,
-		.symbols = symbols,
-		.process = process,
-		.kinds = &decisions->kinds,
-		.runs = &decisions->runs,
-	};
-	torsh_rules_start(&decisions->rules);
-}
-
-static void free_lists(struct decisions *decisions)
-{
-	free(decisions->rulings);
-	free(decisions->kept);
-	free(decisions->packages);
-	free(decisions->users);
-	torsh_intern_free(&decisions->names);
-	decisions->rulings = NULL;
-	decisions->kept = NULL;
-	decisions->packages = NULL;
-	decisions->users = NULL;
-	decisions->n = 0;
-}
-
-/* Decide about sites, in place of those before. */
-static void decide(struct decisions *decisions, const struct leaks *leaks,
-		   const struct site_reader *sites)
-{
-	const struct recorded_process *process = decisions->kinds.process;
-
-	free_lists(decisions);
-	decisions->n = sites->n;
-	if (decisions->rules.suppress)
-		decisions->rulings = torsh_rulings_find(&decisions->rules, sites);
-	if (!leaks->devices)
-		decisions->kept = find_bookkeeping(process, decisions->kinds.symbols, sites);
-	if (leaks->without_imports || !decisions->runs.is_repeated)
-		return;
-	decisions->packages = torsh_kept_imports_find(&decisions->kinds, &decisions->runs, sites,
-						      &decisions->names);
-	if (process->ran_exit_handlers)
-		decide_first_uses(decisions, sites);
-}
-
-static void end_decisions(struct decisions *decisions)
-{
-	free_lists(decisions);
-	torsh_import_runs_end(&decisions->runs);
-	torsh_address_kinds_end(&decisions->kinds);
-	torsh_rules_end(&decisions->rules);
-}
-
 /* Returns true if site number i of the process is no leak; it is counted as what it is. */
 static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, size_t i,
 			const struct allocation_site *site)
@@ -300,7 +175,7 @@ static void find_held(struct leaks *leaks, struct decisions *decisions)
 {
 	struct site_reader freed = torsh_block_classes_freed(decisions->kinds.process);
 
-	decide(decisions, leaks, &freed);
+	torsh_decisions_find(decisions, &freed);
 	for (size_t i = 0; i < freed.n; i++) {
 		struct allocation_site site = torsh_site_reader_at(&freed, i);
 
@@ -330,19 +205,43 @@ static void add_kept(struct counted_sites *sum, const struct allocation_site *si
 	sum->bytes += kept.bytes;
 }
 
+/* Count a site that nothing left out. Returns false if it is no leak, but memory in use. */
+static bool take_leak(struct leaks *leaks, struct decisions *decisions,
+		      struct allocation_site *site, const struct time_window *window,
+		      struct leaks_process *sum)
+{
+	if (!leaks->devices)
+		torsh_block_classes_find(site, window != NULL);
+	if (!leaks->devices && !leaks->without_imports &&
+	    torsh_python_holds_in_use(&decisions->kinds, site)) {
+		keep_book(leaks, PYTHON_HOLDS_IN_USE, site);
+		leaks->in_use_bytes += site->bytes;
+		if (!window)
+			torsh_sites_add(&leaks->held, site);
+		return false;
+	}
+	sum->blocks += site->blocks;
+	sum->bytes += site->bytes;
+	add_kept(&sum->kept, site);
+	leaks->usable_bytes += site->usable_bytes;
+	leaks->usable_is_known = leaks->usable_is_known && site->usable_is_known;
+	return true;
+}
+
 static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
 			    const struct time_window *window, struct leaks_process *sum,
 			    struct symbols *symbols, struct suppress *suppress)
 {
 	size_t first = leaks->found.n, n = first;
-	struct decisions decisions;
+	struct decisions decisions = {.of_device = leaks->devices,
+				      .without_imports = leaks->without_imports};
 	struct site_reader alive;
 
 	collect_alive(leaks, process);
-	start_decisions(&decisions, leaks, process, symbols, suppress);
+	torsh_decisions_start(&decisions, process, symbols, suppress);
 	alive = torsh_site_reader_of(leaks->found.n > first ? leaks->found.items + first : NULL,
 				     leaks->found.n - first);
-	decide(&decisions, leaks, &alive);
+	torsh_decisions_find(&decisions, &alive);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		struct window_parts parts = parts_of(leaks, window, &leaks->found.items[i]);
 		const struct allocation_site *site = &parts.in;
@@ -355,15 +254,8 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		leaks->alive_bytes += site->bytes;
 		if (is_left_out(leaks, &decisions, i - first, site))
 			continue;
-		sum->blocks += site->blocks;
-		sum->bytes += site->bytes;
-		leaks->usable_bytes += site->usable_bytes;
-		leaks->usable_is_known = leaks->usable_is_known && site->usable_is_known;
 		leaks->found.items[n] = *site;
-		if (!leaks->devices)
-			torsh_block_classes_find(&leaks->found.items[n], window != NULL);
-		add_kept(&sum->kept, &leaks->found.items[n]);
-		n++;
+		n += take_leak(leaks, &decisions, &leaks->found.items[n], window, sum);
 	}
 	leaks->found.n = n;
 	give_back_room(&leaks->found);
@@ -372,7 +264,7 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		count_inherited(leaks, process);
 		find_held(leaks, &decisions);
 	}
-	end_decisions(&decisions);
+	torsh_decisions_end(&decisions);
 }
 
 static void merge_like_found(const struct leaks *leaks, struct allocation_sites *sites,
@@ -434,7 +326,8 @@ struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct sup
 	const struct kept_imports *imports = &leaks->imports;
 	struct leaks_parts parts = {.imports = imports->bytes + imports->suppressed_bytes,
 				    .first_uses = leaks->first_uses.bytes,
-				    .libraries = leaks->bookkeeping_bytes,
+				    .libraries = leaks->bookkeeping_bytes - leaks->in_use_bytes,
+				    .in_use = leaks->in_use_bytes,
 				    .helpers = leaks->helpers.bytes};
 
 	for (size_t i = 0; i < suppress->n; i++)

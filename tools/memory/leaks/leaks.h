@@ -12,6 +12,8 @@
  * Blocks that are alive when a process becomes another program are no leak: exec releases all
  * memory, and a program has no reason to free anything before it.
  *
+ * Likewise what Python still held when a forked process ended by _exit() (python_holds.h).
+ *
  * What the import of an installed package leaves for ever is counted apart, by package, and so is
  * what a package keeps since its first use.
  *
@@ -67,7 +69,8 @@ struct leaks {
 	bool usable_is_known; /* of all blocks */
 	/*
 	 * What was still in use when the exit of a process began, and was freed since, without what
-	 * imports and libraries keep: no leak, but memory that was held to the end.
+	 * imports and libraries keep: no leak, but memory that was held to the end. The sums are
+	 * without what python_holds.h finds, which nothing freed.
 	 */
 	struct allocation_sites held;
 	uint64_t held_blocks, held_bytes;
@@ -78,6 +81,7 @@ struct leaks {
 	struct leaks_kept *bookkeeping;
 	size_t n_bookkeeping, bookkeeping_room;
 	uint64_t bookkeeping_blocks, bookkeeping_bytes;
+	uint64_t in_use_bytes; /* of these, what forked processes of Python had in use */
 	uint64_t suppressed_blocks, suppressed_bytes; /* by which rules: in suppress */
 	/* set before: what packages keep since their import or first use is a leak */
 	bool without_imports;
@@ -108,6 +112,7 @@ struct leaks_parts {
 	uint64_t first_uses; /* kept by packages since their first use */
 	uint64_t interpreter; /* other blocks that built-in rules took */
 	uint64_t libraries; /* bookkeeping */
+	uint64_t in_use; /* held by Python where a forked process ended by _exit() */
 	uint64_t rules; /* that the user's rules matched */
 	uint64_t helpers; /* that leaked in helper processes */
 };

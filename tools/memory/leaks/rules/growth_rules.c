@@ -45,9 +45,14 @@ static void suppress_process(struct suppressing *of, size_t first, size_t n)
 {
 	struct allocation_site *sites = of->growth->found.items + first;
 
-	of->rules.process = sites->process;
-	of->rules.kinds = &of->kinds;
-	of->rules.runs = &of->runs;
+	/* Anew for each process: torsh_rules_end leaves freed lists in the one before. */
+	of->rules = (struct rules){
+		.suppress = of->rules.suppress,
+		.symbols = of->rules.symbols,
+		.process = sites->process,
+		.kinds = &of->kinds,
+		.runs = &of->runs,
+	};
 	torsh_address_kinds_start(&of->kinds, sites->process, of->rules.symbols);
 	torsh_rules_start(&of->rules);
 	suppress_sites(of, sites, n);

@@ -377,8 +377,8 @@ static void print_held(const struct leaks_view *view, const struct lost_and_kept
 		is_freed &= !held->items[i].process->ended_by__exit;
 	}
 	printf("Held to the end, and freed at the exit%s: %s in %s%s\n",
-	       is_freed ? "" : " or with the process",
-	       torsh_size_human(bytes, size), torsh_text_blocks(blocks, counted),
+	       is_freed ? "" : " or with the process", torsh_size_human(bytes, size),
+	       torsh_text_blocks(blocks, counted),
 	       divided->lost_blocks && !view->shows_kept ? "  (--kept)" : "");
 	if (divided->lost_blocks && !view->shows_kept)
 		return;

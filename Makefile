@@ -133,11 +133,13 @@ $(BUILD)/flags: FORCE
 SMALL := agent/launch agent/modules agent/process agent/session collectors/blas/libraries collectors/cuda/counters \
 	collectors/device collectors/mpi collectors/nccl collectors/perf collectors/process collectors/ranges/nvtx \
 	collectors/tasks shim/blas shim/cuda shim/loader shim/mpi shim/nccl shim/perf
-SMALL_FILES := agent/producer/channel agent/producer/lifecycle agent/producer/producers collectors/cuda/cuda \
-	collectors/cuda/cupti/cuda_clock collectors/waits/wait_events collectors/waits/wakes \
-	$(addprefix shim/cpython/cpython_,api gc greenlets memory objects tasks) shim/libc/loop_sockets shim/libc/next \
-	shim/torch/torch_search shim/waits/wait_objects shim/waits/wait_python shim/waits/wait_wrappers $(addprefix collectors/ranges/,http_requests injection \
-	itt_events itt_handles itt_values nvtx_events nvtx_payload session_calls)
+SMALL_FILES := agent/wire/executable agent/producer/channel agent/producer/lifecycle agent/producer/producers \
+	collectors/cuda/cuda collectors/cuda/cupti/cuda_clock collectors/waits/wait_events collectors/waits/wakes \
+	$(addprefix shim/cpython/cpython_,api gc greenlets memory objects tasks) \
+	shim/libc/loop_sockets shim/libc/next shim/libc/process_entries shim/torch/torch_search \
+	$(addprefix shim/waits/wait_,objects python wrappers) \
+	$(addprefix collectors/ranges/,http_requests injection itt_events itt_handles itt_values nvtx_events nvtx_payload \
+		session_calls)
 $(addprefix $(BUILD)/target/,$(addsuffix /%.o,$(SMALL)) $(addsuffix .o,$(SMALL_FILES))): FOR_SIZE := -Os
 
 $(BUILD)/target/%.o: %.c $(BUILD)/flags | needs

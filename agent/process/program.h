@@ -23,12 +23,13 @@ enum program_problem torsh_program_inspect(const char *path, struct text *progra
 
 /*
  * Whether a program with this problem must not load the agent: its loader would refuse it or print
- * a complaint.
+ * a complaint, or it would not run.
  */
 static inline bool torsh_program_is_apart(enum program_problem problem)
 {
 	return problem == PROGRAM_FOREIGN || problem == PROGRAM_OTHER_LIBC ||
-	       problem == PROGRAM_WITHOUT_AGENT || problem == PROGRAM_UNDER_FILTER;
+	       problem == PROGRAM_WITHOUT_AGENT || problem == PROGRAM_UNDER_FILTER ||
+	       problem == PROGRAM_SANITIZED;
 }
 
 #endif

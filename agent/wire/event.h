@@ -340,6 +340,8 @@ enum program_problem {
 	PROGRAM_WITHOUT_AGENT,
 	/* its process forbade itself system calls: it was not inspected, and gets no agent */
 	PROGRAM_UNDER_FILTER,
+	/* a sanitizer's runtime ends a program in which another library comes before it */
+	PROGRAM_SANITIZED,
 	N_PROGRAM_PROBLEMS
 };
 

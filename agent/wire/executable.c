@@ -19,6 +19,8 @@
 /* flags, then the first half of what is permitted, both little endian */
 #define CAPABILITY_HEAD_BYTES 8u
 #define CAPABILITY_EFFECTIVE 1u
+#define DYNAMIC_MAX_BYTES 65536u /* of a dynamic section that is looked at */
+#define NEEDED_NAME_BYTES 16u
 
 enum loader { LOADER_NONE, LOADER_OWN, LOADER_OTHER };
 
@@ -103,6 +105,86 @@ static bool gains_privileges(const struct executable_caller *caller,
 	       (caller->user != 0 && !rights->is_nosuid && grants_capabilities(rights));
 }
 
+/* ---- sanitizers ------------------------------------------------------------------------------ */
+
+/* Where the first library that a program needs is named; offsets in the file. */
+struct first_needed {
+	uint64_t dynamic, end; /* of the dynamic section */
+	uint64_t shift; /* of addresses in the first segment to offsets: there are the names */
+	bool has_segment;
+};
+
+static void find_dynamic(struct executable_source *source, long fd, struct first_needed *found)
+{
+	ElfW(Phdr) *segment = &source->segment;
+
+	for (unsigned i = 0; i < source->header.e_phnum && !found->dynamic; i++) {
+		if (source->read(fd, segment, sizeof(*segment),
+				 source->header.e_phoff + i * sizeof(*segment)) !=
+		    (long)sizeof(*segment))
+			return;
+		if (segment->p_type == PT_LOAD && !found->has_segment) {
+			found->shift = segment->p_vaddr - segment->p_offset;
+			found->has_segment = true;
+		}
+		if (segment->p_type == PT_DYNAMIC) {
+			found->dynamic = segment->p_offset;
+			found->end = segment->p_offset + (segment->p_filesz < DYNAMIC_MAX_BYTES
+								  ? segment->p_filesz
+								  : DYNAMIC_MAX_BYTES);
+		}
+	}
+}
+
+/* Returns where its name begins, 0: it needs none, or the file is not understood. */
+static uint64_t find_first_name(struct executable_source *source, long fd)
+{
+	struct first_needed found = {0};
+	uint64_t names = 0, name = 0;
+	bool is_needed = false;
+	long n = 1;
+
+	find_dynamic(source, fd, &found);
+	for (uint64_t at = found.dynamic; at < found.end && !(names && is_needed) && n > 0;
+	     at += EXECUTABLE_LINE_BYTES) {
+		ElfW(Dyn) entry;
+
+		n = source->read(fd, source->line, EXECUTABLE_LINE_BYTES, at);
+		for (long i = 0; i + (long)sizeof(entry) <= n; i += (long)sizeof(entry)) {
+			memcpy(&entry, &source->line[i], sizeof(entry));
+			if (entry.d_tag == DT_NULL)
+				n = 0;
+			if (entry.d_tag == DT_STRTAB)
+				names = entry.d_un.d_ptr - found.shift;
+			if (entry.d_tag != DT_NEEDED || is_needed)
+				continue;
+			name = entry.d_un.d_val;
+			is_needed = true;
+		}
+	}
+	return names && is_needed ? names + name : 0;
+}
+
+/* GCC has the runtime of a sanitizer before all other libraries: there it insists to be. */
+static bool is_sanitized(struct executable_source *source, long fd)
+{
+	static const char runtimes[][NEEDED_NAME_BYTES] = {"libasan.so", "libtsan.so", "liblsan.so",
+							   "libhwasan.so"};
+	uint64_t at = find_first_name(source, fd);
+	long n = at ? source->read(fd, source->line, NEEDED_NAME_BYTES, at) : 0;
+
+	if (n <= 0)
+		return false;
+	source->line[n] = '\0';
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
+		if (begins_with(source->line, runtimes[i]))
+			return true;
+	}
+	return false;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
 static bool is_executable(const ElfW(Ehdr) * header)
 {
 	return (header->e_type == ET_EXEC || header->e_type == ET_DYN) &&
@@ -132,7 +214,9 @@ static long inspect_elf(struct executable_source *source, long fd, const char *p
 		return rc;
 	if (gains_privileges(&source->caller, &source->rights))
 		return PROGRAM_PRIVILEGED;
-	return loader == LOADER_NONE ? PROGRAM_STATIC : PROGRAM_FINE;
+	if (loader == LOADER_NONE)
+		return PROGRAM_STATIC;
+	return is_sanitized(source, fd) ? PROGRAM_SANITIZED : PROGRAM_FINE;
 }
 
 /*

@@ -240,6 +240,27 @@ for way in ("exec", "fork", "vfork", "spawn", "spawnp", "clone", "clone_of_memor
     add_case(f"a_program_of_another_c_library_by_{way}", musl_started, way)
 
 
+def sanitized_program(kind):
+    """Of GCC, whose runtimes end a program in which another library is loaded before them."""
+    compiler, folder = need_command("gcc"), scratch(f"sanitized_{kind}")
+    (folder / "member.c").write_text("#include <stdlib.h>\nint main(int argc, char **argv) { return argc > 1 ? atoi(argv[1]) : 1; }\n")
+    result = run([compiler, f"-fsanitize={kind}", "-o", folder / kind, folder / "member.c"])
+    if result.returncode:
+        raise Skip(f"gcc has no {kind} sanitizer here")
+    return folder / kind
+
+
+def sanitized_started(kind):
+    program = sanitized_program(kind)
+    _, row, _ = start("fork", program, None, STATUS)
+    assert row["reason"].startswith("it is built with a sanitizer"), row["reason"]
+    expect_equal(row["end"], f"exit {STATUS}", "end, as without the agent")
+
+
+for _kind in ("address", "thread", "leak"):
+    add_case(f"a_program_with_the_{_kind}_sanitizer_runs_as_without", sanitized_started, _kind)
+
+
 @case
 def a_script_of_another_c_library_is_listed():
     program, script = musl_program(), scratch("script") / "script"
@@ -331,7 +352,8 @@ def torsh_run_refuses_what_the_agent_would_list():
     script.write_text(f"#!{folder / 'foreign'}\n")
     script.chmod(0o755)
     refused = {folder / "foreign": "another kind of machine", script: f"{folder / 'foreign'} is made for another kind of machine",
-               fifo: "can't be read", build("start", "-static"): "linked statically"}
+               fifo: "can't be read", build("start", "-static"): "linked statically",
+               sanitized_program("address"): "with a sanitizer"}
     if shutil.which("musl-gcc"):
         refused[musl_program()] = "another C library"
     if not os.geteuid():

@@ -55,6 +55,9 @@ static const char *const reasons[N_PROGRAM_PROBLEMS] = {
 		"is made for another kind of machine than the agent: it can't be loaded there",
 	[PROGRAM_OTHER_LIBC] =
 		"runs on another C library than the GNU one, for which the agent is made: it can't be loaded there",
+	[PROGRAM_SANITIZED] =
+		"is built with a sanitizer (-fsanitize=), which replaces the allocator itself and ends a program that "
+		"preloads anything else. Build it without",
 };
 
 struct search {

@@ -22,13 +22,6 @@ bool torsh_python_holds_outside(struct address_kinds *kinds, uint32_t stack)
 	return has_interpreter && !stack;
 }
 
-static bool is_reachable(const struct allocation_site *site)
-{
-	enum block_class worst = torsh_block_class_of(site);
-
-	return worst == BLOCKS_POSSIBLE || worst == BLOCKS_REACHABLE;
-}
-
 /* Returns true if the interpreter or a library allocated the block for a line of Python. */
 static bool is_of_python(struct address_kinds *kinds, uint32_t stack)
 {
@@ -49,6 +42,7 @@ bool torsh_python_holds_in_use(struct address_kinds *kinds, const struct allocat
 {
 	const struct recorded_process *process = site->process;
 
-	return process->forked_from && process->ended_by__exit && is_reachable(site) &&
+	return process->forked_from && process->ended_by__exit &&
+	       torsh_block_class_is_kept(torsh_block_class_of(site)) &&
 	       is_of_python(kinds, site->stack);
 }

@@ -23,6 +23,8 @@ static const char *const problems[N_PROGRAM_PROBLEMS] = {
 	[PROGRAM_UNDER_FILTER] =
 		"runs under a filter of system calls (seccomp) that its process put on itself: the start of a "
 		"recording might end it",
+	[PROGRAM_SANITIZED] =
+		"is built with a sanitizer, whose runtime ends a program in which another library is loaded first",
 };
 
 /* Returns the string after the one at text, before the end; NULL if there is none. */

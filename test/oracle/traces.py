@@ -57,9 +57,25 @@ def true_shares(rows):
     return {(site, depth): (blocks, n_bytes) for site, depth, blocks, n_bytes in rows}
 
 
+def of_all_depths(found):
+    """Of a list in which a recursion is one entry, however deep it is."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for (site, _), (blocks, n_bytes) in found.items():
+        sums[site, "any"][0] += blocks
+        sums[site, "any"][1] += n_bytes
+    return {site: tuple(share) for site, share in sums.items()}
+
+
 def expect_same_shares(found, true, what):
     for site in sorted(found.keys() | true.keys()):
         expect_equal(found.get(site, (0, 0)), true.get(site, (0, 0)), f"{what}, {site[0]} at depth {site[1]} (blocks, bytes)")
+
+
+def check_entries(truth, leak, peak):
+    """The lists as they are without options have the same blocks."""
+    expect_same_shares(of_all_depths(shares(leak["leaks"])), of_all_depths(true_shares(truth["live"])), "live at the end")
+    if "peak" in truth:
+        expect_same_shares(of_all_depths(shares(peak["holders"])), of_all_depths(true_shares(truth["peak"])), "held at the peak")
 
 
 def check_trace(truth, leak, peak):
@@ -78,10 +94,13 @@ def run_traces(seed, n, *how):
     expect_equal(result.returncode, 0, f"status of the traces from seed {seed} on")
     truths = [json.loads(line) for line in (folder / "truth").read_text().splitlines()]
     expect_equal(len(truths), n, "traces that wrote their truth")
-    for truth in truths:
+    for i, truth in enumerate(truths):
         only = ("--no-lines", "--pid", str(truth["pid"]))
+        stacks = (*only, "--depth", "0")
         try:
-            check_trace(truth, leaks(output, *only), peak(output, *only))
+            check_trace(truth, leaks(output, *stacks), peak(output, *stacks))
+            if not i:
+                check_entries(truth, leaks(output, *only), peak(output, *only))
         except Exception:
             print(f"seed {truth['seed']} {' '.join(how)}, {truth['threads']} threads, pid {truth['pid']}, in {output}")
             raise

@@ -317,8 +317,9 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 
 struct counted_sites torsh_leaks_kept(const struct leaks *leaks)
 {
-	return leaks->classes.blocks[BLOCKS_UNKNOWN] ? (struct counted_sites){0}
-						     : torsh_block_classes_kept(&leaks->classes);
+	if (leaks->classes.blocks[BLOCKS_UNKNOWN])
+		return (struct counted_sites){0};
+	return torsh_block_classes_kept(&leaks->classes);
 }
 
 struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress)

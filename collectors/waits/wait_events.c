@@ -70,6 +70,8 @@ static struct wait_entry *entry_of(const struct producer *producer)
 	return entries ? &entries[producer->slot % PIECE_SLOTS] : NULL;
 }
 
+_Atomic uint32_t torsh_wait_n_files;
+
 /* Within a hook: once for each process, a forked child's recording needs it too. */
 static void announce(struct producer *producer)
 {
@@ -79,6 +81,8 @@ static void announce(struct producer *producer)
 
 	if (atomic_exchange_explicit(&announced, mark, memory_order_relaxed) == mark)
 		return;
+	/* The threads of the parent wait there. */
+	atomic_store_explicit(&torsh_wait_n_files, 0, memory_order_relaxed);
 	event.fact.name = torsh_label(ATTRIBUTE, strlen(ATTRIBUTE));
 	event.fact.value = torsh_label(ATTRIBUTE_VALUE, strlen(ATTRIBUTE_VALUE));
 	torsh_producer_event(producer, &event, NULL);
@@ -99,8 +103,6 @@ void torsh_wait_wakes(uint64_t object, enum wake_whom whom)
 	if (slots && torsh_wakes_has_waiter(slots, object))
 		leave_record(slots, object, whom);
 }
-
-_Atomic uint32_t torsh_wait_n_files;
 
 static bool has_waker(uint32_t kind)
 {
